@@ -1,0 +1,1 @@
+// Placeholder of a new checkout: replaced by the room's first real file.

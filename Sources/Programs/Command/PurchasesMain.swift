@@ -1,0 +1,1 @@
+@main enum PurchasesMain { static func main() {} }
