@@ -36,7 +36,7 @@ import Testing
       try connection.run("INSERT INTO t VALUES(?,?)", .integer(Int64(index)), value)
     }
     var seen: [SQLiteValue] = []
-    try connection.statement("SELECT v FROM t ORDER BY id").forEach { seen.append($0.value(0)) }
+    try connection.statement("SELECT v FROM t ORDER BY id").eachRow { seen.append($0.value(0)) }
     #expect(seen == values)
   }
 

@@ -58,12 +58,13 @@ public final class SQLiteConnection: Sendable {
     let pause: Int32 = 2
     var waited: Int32 = 0
     while true {
-      do {
+      do throws(SQLiteError) {
         if try scalar("PRAGMA journal_mode") == .text("wal") { return }
         let mode = try scalar("PRAGMA journal_mode=WAL")
         if mode == .text("wal") || mode == .text("memory") { return }
         throw SQLiteError(extendedCode: SQLITE_CANTOPEN, message: "\(path): write-ahead logging is not possible here")
-      } catch  where error.isBusy && waited < options.busyTimeout {
+      } catch {
+        guard error.isBusy, waited < options.busyTimeout else { throw error }
         usleep(UInt32(pause) * 1000)
         waited += pause
       }

@@ -127,7 +127,7 @@ public final class SQLiteStatement: @unchecked Sendable {
   public func reset() { sqlite3_reset(statement) }
 
   /// Binds the values, hands each row to the body and resets, also when the body throws.
-  public func forEach(_ values: SQLiteValue..., row body: (SQLiteStatement) throws -> Void) throws {
+  public func eachRow(_ values: SQLiteValue..., row body: (SQLiteStatement) throws -> Void) throws {
     reset()
     defer { reset() }
     try bind(values)
