@@ -45,7 +45,7 @@ public final class SQLiteStatement: @unchecked Sendable {
     try handle.check(sqlite3_bind_int64(statement, Int32(index), value))
   }
 
-  public func bind(_ index: Int, _ value: Double) throws(SQLiteError) {
+  public func bind(_ index: Int, real value: Double) throws(SQLiteError) {
     try handle.check(sqlite3_bind_double(statement, Int32(index), value))
   }
 
@@ -85,11 +85,11 @@ public final class SQLiteStatement: @unchecked Sendable {
     if let value { try bind(index, value) } else { try bindNull(index) }
   }
 
-  public func bind(_ index: Int, _ value: SQLiteValue) throws(SQLiteError) {
+  public func bind(_ index: Int, value: SQLiteValue) throws(SQLiteError) {
     switch value {
     case .null: try bindNull(index)
     case .integer(let value): try bind(index, value)
-    case .real(let value): try bind(index, value)
+    case .real(let value): try bind(index, real: value)
     case .text(let value): try bind(index, value)
     case .blob(let value): try bind(index, value)
     }
@@ -97,7 +97,7 @@ public final class SQLiteStatement: @unchecked Sendable {
 
   /// Binds the values to parameters 1, 2, 3 and so on.
   public func bind(_ values: [SQLiteValue]) throws(SQLiteError) {
-    for (position, value) in values.enumerated() { try bind(position + 1, value) }
+    for (position, value) in values.enumerated() { try bind(position + 1, value: value) }
   }
 
   public func clearBindings() { sqlite3_clear_bindings(statement) }
