@@ -1,0 +1,136 @@
+import PurchasesCore
+
+public enum StageName: String, Sendable, Hashable, CaseIterable {
+  case verification, ownership, entitlements, auditing
+}
+
+/// A record as a stage is given it.
+public struct Incoming: Sendable {
+  public let stored: StoredRecord
+  /// nil for a topic that isn't one of the deployment's (a replay may read copies).
+  public let topic: Topic
+  /// Why the headers could not be read, for a stage that takes every record; others never see such a record.
+  public let envelope: Result<Envelope, EnvelopeFailure>
+
+  public init(stored: StoredRecord, topic: Topic, envelope: Result<Envelope, EnvelopeFailure>) {
+    self.stored = stored
+    self.topic = topic
+    self.envelope = envelope
+  }
+
+  public var coordinates: Coordinates { stored.coordinates }
+  public var timestamp: Instant { stored.record.timestamp }
+  public var event: Envelope? { try? envelope.get() }
+}
+
+/// What the runner has fetched for a batch, with the batch's own earlier writes laid over.
+public protocol Facts {
+  func row(_ key: RowKey) -> Row?
+  func rows(_ need: Need) -> [Row]
+}
+
+/// An event on its way out. The runner gives it its id, source, time and origin.
+public struct Outgoing: Sendable, Hashable {
+  public var topic: Topic
+  public var key: String?
+  public var type: EventType
+  public var subject: String?
+  public var data: [UInt8]
+
+  public init(topic: Topic, key: String?, type: EventType, subject: String? = nil, data: [UInt8]) {
+    self.topic = topic
+    self.key = key
+    self.type = type
+    self.subject = subject
+    self.data = data
+  }
+}
+
+public enum Action: Sendable {
+  case emit(Outgoing)
+  case write(Write)
+  /// The record waits (in the topic `parked`, durably) and is handed in again at that time or later.
+  case park(until: Instant, reason: String)
+  /// The record can't be processed, now or later, by this program: it goes to `quarantine`, whole. `alarm` marks what must
+  /// never happen in a topic that only our stages write.
+  case quarantine(reason: String, alarm: Bool)
+  /// The stage must not go on (an event of a newer version than this program knows).
+  case stop(reason: String)
+}
+
+/// How a record came back from `parked`.
+public struct Parking: Sendable, Hashable {
+  public var attempt: Int
+  public var firstParkedAt: Instant
+  public var notBefore: Instant
+
+  public init(attempt: Int, firstParkedAt: Instant, notBefore: Instant) {
+    self.attempt = attempt
+    self.firstParkedAt = firstParkedAt
+    self.notBefore = notBefore
+  }
+}
+
+/// What the runner hands in beside the record.
+public struct Moment: Sendable {
+  /// The runner's clock as the batch began.
+  public let now: Instant
+  /// Set when the record comes out of `parked`.
+  public let parking: Parking?
+
+  public init(now: Instant, parking: Parking? = nil) {
+    self.now = now
+    self.parking = parking
+  }
+}
+
+/// One step of the pipeline: total, synchronous, without I/O. The runner does everything else, once for all stages.
+public protocol Stage: Sendable {
+  var name: StageName { get }
+  var inputs: [Topic] { get }
+  /// A stage with state keeps it in a store; one without produces in the log's transaction alone.
+  var hasState: Bool { get }
+  /// True for the stage that takes every record as it is, whatever its headers say.
+  var takesEveryRecord: Bool { get }
+  /// True for a record whose needs can only be answered once everything before it is in the store.
+  func beginsBatch(_ record: Incoming) -> Bool
+  /// What must be known to decide this record. Asked again with what is known so far until it names nothing new.
+  func needs(_ record: Incoming, _ facts: any Facts) -> [Need]
+  func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action]
+
+  // Work that the clock brings, and not a record: called when the stage has caught up, at intervals.
+  /// What must be known to say what is due; `workedOff` is the instant up to which all stages before have done their work.
+  func scheduleNeeds(_ partition: TopicPartition, now: Instant, workedOff: Instant) -> [Need]
+  /// Events that the clock brings are at-least-once with ids of their own making; writes go in before they are published.
+  func schedule(
+    _ partition: TopicPartition, _ facts: any Facts, now: Instant, workedOff: Instant
+  ) -> [Scheduled]
+}
+
+/// Something that the clock brought: an event with an id made from what it is about, so that a second copy is the same event.
+public struct Scheduled: Sendable {
+  public var event: Outgoing?
+  public var id: String
+  /// Written after the event is durable.
+  public var writes: [Write]
+  /// The event's and the record's timestamp.
+  public var timestamp: Instant
+
+  public init(event: Outgoing?, id: String, writes: [Write], timestamp: Instant) {
+    self.event = event
+    self.id = id
+    self.writes = writes
+    self.timestamp = timestamp
+  }
+}
+
+extension Stage {
+  public var hasState: Bool { true }
+  public var takesEveryRecord: Bool { false }
+  public func beginsBatch(_ record: Incoming) -> Bool { false }
+  public func needs(_ record: Incoming, _ facts: any Facts) -> [Need] { [] }
+  public func scheduleNeeds(_ partition: TopicPartition, now: Instant, workedOff: Instant) -> [Need] { [] }
+  public func schedule(
+    _ partition: TopicPartition, _ facts: any Facts, now: Instant, workedOff: Instant
+  ) -> [Scheduled] { [] }
+}
