@@ -1,0 +1,85 @@
+import PurchasesCore
+import PurchasesJSON
+
+/// Reads the payloads that Apple signs into what the folds need. The caller has verified them; these functions check that
+/// what must be there is there, and keep unknown values raw.
+public enum ApplePayload {
+  /// Purchases of more than this at once are refused as nonsense rather than credited.
+  public static let maximumQuantity: Int64 = 10_000
+
+  public static func transaction(
+    _ payload: JSONView, digest: String, source: RevisionSource
+  ) throws(FieldFailure) -> TransactionRevision {
+    let fields = try Fields(payload, path: "transaction")
+    let environment = try fields.requiredEnvironment()
+    let transaction: TransactionID = try fields.required("transactionId")
+    let original: OriginalTransactionID = try fields.required("originalTransactionId")
+    let product: ProductID = try fields.required("productId")
+    guard let signedDate = try fields.milliseconds("signedDate") else {
+      throw fields.failure("signedDate", "is missing")
+    }
+    guard let purchaseDate = try fields.milliseconds("purchaseDate") else {
+      throw fields.failure("purchaseDate", "is missing")
+    }
+    let type = ProductType(apple: try fields.requiredText("type"))
+    let revocation = try fields.milliseconds("revocationDate")
+    var revision = TransactionRevision(
+      rank: RevisionRank(signedDate: signedDate, isRevoked: revocation != nil, source: source, digest: digest),
+      environment: environment, transaction: transaction, originalTransaction: original, product: product, type: type,
+      purchaseDate: purchaseDate, quantity: try quantity(fields))
+    revision.originalPurchaseDate = try fields.milliseconds("originalPurchaseDate")
+    revision.expiresDate = try fields.milliseconds("expiresDate")
+    revision.webOrderLineItem = try fields.text("webOrderLineItemId")
+    revision.subscriptionGroup = try fields.text("subscriptionGroupIdentifier")
+    revision.revocationDate = revocation
+    revision.revocationReason = try fields.integer("revocationReason")
+    revision.revocationType = try fields.text("revocationType")
+    revision.revocationPercentage = try fields.integer("revocationPercentage")
+    if let percentage = revision.revocationPercentage, !(0...100_000).contains(percentage) {
+      throw fields.failure("revocationPercentage", "must be 0 to 100000 thousandths of a percent")
+    }
+    revision.isUpgraded = try fields.flag("isUpgraded") ?? false
+    revision.ownershipType = try fields.text("inAppOwnershipType")
+    revision.accountToken = fields.member("appAccountToken")?.string.flatMap { Account(token: $0) }
+    revision.price = try fields.integer("price")
+    revision.currency = try fields.text("currency")
+    revision.offerType = try fields.integer("offerType")
+    revision.offerDiscountType = try fields.text("offerDiscountType")
+    revision.transactionReason = try fields.text("transactionReason")
+    revision.storefront = try fields.text("storefront")
+    if type == .autoRenewable, revision.expiresDate == nil { throw fields.failure("expiresDate", "is missing") }
+    return revision
+  }
+
+  /// Absent is 1, and some senders write the number as text.
+  private static func quantity(_ fields: Fields) throws(FieldFailure) -> Int64 {
+    guard let value = fields.member("quantity") else { return 1 }
+    guard let quantity = value.int64 ?? value.string.flatMap({ Int64($0) }), (1...maximumQuantity).contains(quantity)
+    else { throw fields.failure("quantity", "must be 1 to \(maximumQuantity)") }
+    return quantity
+  }
+
+  public static func renewal(
+    _ payload: JSONView, digest: String, source: RevisionSource
+  ) throws(FieldFailure) -> RenewalRevision {
+    let fields = try Fields(payload, path: "renewalInfo")
+    guard let signedDate = try fields.milliseconds("signedDate") else {
+      throw fields.failure("signedDate", "is missing")
+    }
+    var revision = RenewalRevision(
+      rank: RevisionRank(signedDate: signedDate, isRevoked: false, source: source, digest: digest),
+      environment: try fields.requiredEnvironment(),
+      originalTransaction: try fields.required("originalTransactionId"))
+    revision.product = try fields.identifier("productId")
+    revision.autoRenewProduct = try fields.identifier("autoRenewProductId")
+    revision.autoRenewStatus = try fields.integer("autoRenewStatus")
+    revision.expirationIntent = try fields.integer("expirationIntent")
+    revision.isInBillingRetry = try fields.flag("isInBillingRetryPeriod")
+    revision.gracePeriodExpiresDate = try fields.milliseconds("gracePeriodExpiresDate")
+    revision.renewalDate = try fields.milliseconds("renewalDate")
+    revision.recentSubscriptionStartDate = try fields.milliseconds("recentSubscriptionStartDate")
+    revision.priceIncreaseStatus = try fields.integer("priceIncreaseStatus")
+    revision.accountToken = fields.member("appAccountToken")?.string.flatMap { Account(token: $0) }
+    return revision
+  }
+}
