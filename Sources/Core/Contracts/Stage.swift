@@ -11,6 +11,8 @@ public struct Incoming: Sendable {
   public let topic: Topic
   /// Why the headers could not be read, for a stage that takes every record; others never see such a record.
   public let envelope: Result<Envelope, EnvelopeFailure>
+  /// What the stage's own `read` made of the record, once, so that `needs` and `decide` don't parse it again.
+  public internal(set) var reading: (any Sendable)?
 
   public init(stored: StoredRecord, topic: Topic, envelope: Result<Envelope, EnvelopeFailure>) {
     self.stored = stored
@@ -21,6 +23,13 @@ public struct Incoming: Sendable {
   public var coordinates: Coordinates { stored.coordinates }
   public var timestamp: Instant { stored.record.timestamp }
   public var event: Envelope? { try? envelope.get() }
+
+  /// The record with the stage's reading of it.
+  public func read(by stage: some Stage) -> Incoming {
+    var copy = self
+    copy.reading = stage.read(self)
+    return copy
+  }
 }
 
 /// What the runner has fetched for a batch, with the batch's own earlier writes laid over.
@@ -94,7 +103,11 @@ public protocol Stage: Sendable {
   var takesEveryRecord: Bool { get }
   /// True for a record whose needs can only be answered once everything before it is in the store.
   func beginsBatch(_ record: Incoming) -> Bool
-  /// What must be known to decide this record. Asked again with what is known so far until it names nothing new.
+  /// Parses the record, once; the outcome stands in `reading` when `needs` and `decide` are called.
+  func read(_ record: Incoming) -> (any Sendable)?
+  /// True where `needs` looks at the facts: it is then asked again until it names nothing new.
+  var needsDependOnFacts: Bool { get }
+  /// What must be known to decide this record.
   func needs(_ record: Incoming, _ facts: any Facts) -> [Need]
   func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action]
 
@@ -128,6 +141,8 @@ extension Stage {
   public var hasState: Bool { true }
   public var takesEveryRecord: Bool { false }
   public func beginsBatch(_ record: Incoming) -> Bool { false }
+  public func read(_ record: Incoming) -> (any Sendable)? { nil }
+  public var needsDependOnFacts: Bool { false }
   public func needs(_ record: Incoming, _ facts: any Facts) -> [Need] { [] }
   public func scheduleNeeds(_ partition: TopicPartition, now: Instant, workedOff: Instant) -> [Need] { [] }
   public func schedule(
