@@ -1,0 +1,114 @@
+import CPurchasesKafka
+
+/// The records of a partition that are there for read-committed readers: `start ..< end`.
+public struct PartitionBounds: Hashable, Sendable {
+  /// The first offset still kept. Above 0: earlier records were deleted.
+  public let start: Int64
+  /// The offset after the last record of a finished transaction (the last stable offset).
+  public let end: Int64
+}
+
+extension Client {
+  /// Whether no fatal error has struck the client.
+  var isUsable: Bool { rd_kafka_fatal_error(pointer, nil, 0) == RD_KAFKA_RESP_ERR_NO_ERROR }
+
+  /// Makes one request of the admin API and waits for its answer, which the caller must destroy.
+  func ask(
+    _ doing: String, _ kind: rd_kafka_admin_op_t, _ milliseconds: Int32, committed: Bool = false,
+    _ request: (_ options: OpaquePointer, _ queue: OpaquePointer) -> Void
+  ) throws(KafkaError) -> OpaquePointer {
+    guard let options = rd_kafka_AdminOptions_new(pointer, kind), let queue = rd_kafka_queue_new(pointer) else {
+      preconditionFailure("librdkafka is out of memory")
+    }
+    defer {
+      rd_kafka_AdminOptions_destroy(options)
+      rd_kafka_queue_destroy(queue)
+    }
+    var text = [CChar](repeating: 0, count: Client.errorTextSize)
+    try KafkaError.check(
+      rd_kafka_AdminOptions_set_request_timeout(options, max(1, milliseconds), &text, text.count),
+      "\(doing): \(Client.string(text))")
+    if kind == RD_KAFKA_ADMIN_OP_CREATETOPICS || kind == RD_KAFKA_ADMIN_OP_DELETETOPICS
+      || kind == RD_KAFKA_ADMIN_OP_CREATEPARTITIONS
+    {
+      // How long the controller waits until the brokers know.
+      rd_kafka_AdminOptions_set_operation_timeout(options, max(1, milliseconds), &text, text.count)
+    }
+    if committed {
+      if kind == RD_KAFKA_ADMIN_OP_LISTOFFSETS {
+        try KafkaError.check(
+          rd_kafka_AdminOptions_set_isolation_level(options, RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED), doing)
+      } else {
+        try KafkaError.check(rd_kafka_AdminOptions_set_require_stable_offsets(options, 1), doing)
+      }
+    }
+    request(options, queue)
+    let deadline = monotonicMilliseconds() + Int64(milliseconds) + Client.graceMilliseconds
+    while true {
+      let left = Int32(max(0, deadline - monotonicMilliseconds()))
+      guard let event = rd_kafka_queue_poll(queue, min(left, Client.askSliceMilliseconds)) else {
+        // A refused log-in shows aside from the call.
+        if let refused { throw refused }
+        if left == 0 { throw KafkaError(.retriable, .timedOut, "\(doing): no answer in \(milliseconds) ms") }
+        continue
+      }
+      let code = rd_kafka_event_error(event)
+      if code == RD_KAFKA_RESP_ERR_NO_ERROR {
+        clearRefusal()
+        return event
+      }
+      let reason = rd_kafka_event_error_string(event).map { String(cString: $0) } ?? ""
+      rd_kafka_event_destroy(event)
+      throw explained(
+        KafkaError(KafkaError.severity(of: KafkaCode(code)), KafkaCode(code), "\(doing): \(reason)"))
+    }
+  }
+
+  private static let askSliceMilliseconds: Int32 = 250
+  // librdkafka answers its own time-out; this only guards against it not doing so.
+  private static let graceMilliseconds: Int64 = 2000
+
+  /// For each partition the first offset at or after a time in milliseconds since 1970 (-1 where there is none), or the
+  /// first (-2) or end (-1) offset.
+  func listOffsets(
+    _ wanted: [TopicPartition: Int64], committed: Bool, milliseconds: Int32
+  ) throws(KafkaError) -> [TopicPartition: Int64] {
+    guard !wanted.isEmpty else { return [:] }
+    let list = PartitionList(wanted)
+    let event = try ask("asking for offsets", RD_KAFKA_ADMIN_OP_LISTOFFSETS, milliseconds, committed: committed) {
+      options, queue in rd_kafka_ListOffsets(pointer, list.pointer, options, queue)
+    }
+    defer { rd_kafka_event_destroy(event) }
+    var count = 0
+    guard let infos = rd_kafka_ListOffsets_result_infos(rd_kafka_event_ListOffsets_result(event), &count) else {
+      return [:]
+    }
+    var found: [TopicPartition: Int64] = [:]
+    for index in 0..<count {
+      guard let element = rd_kafka_ListOffsetsResultInfo_topic_partition(infos[index])?.pointee else { continue }
+      let identity = PartitionList.identity(element)
+      try KafkaError.check(element.err, "asking for offsets of \(identity)")
+      found[identity] = element.offset
+    }
+    return found
+  }
+
+  func bounds(_ partitions: [TopicPartition], milliseconds: Int32) throws(KafkaError) -> [TopicPartition:
+    PartitionBounds]
+  {
+    func list(_ what: rd_kafka_OffsetSpec_t) throws(KafkaError) -> [TopicPartition: Int64] {
+      let wanted = Dictionary(partitions.map { ($0, Int64(what.rawValue)) }, uniquingKeysWith: { a, _ in a })
+      return try listOffsets(wanted, committed: true, milliseconds: milliseconds)
+    }
+    let starts = try list(RD_KAFKA_OFFSET_SPEC_EARLIEST)
+    let ends = try list(RD_KAFKA_OFFSET_SPEC_LATEST)
+    var bounds: [TopicPartition: PartitionBounds] = [:]
+    for partition in partitions {
+      guard let start = starts[partition], let end = ends[partition] else {
+        throw KafkaError(.retriable, .unknownPartition, "asking for offsets of \(partition): no answer for it")
+      }
+      bounds[partition] = PartitionBounds(start: start, end: max(start, end))
+    }
+    return bounds
+  }
+}
