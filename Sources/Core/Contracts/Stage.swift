@@ -67,6 +67,31 @@ public enum Action: Sendable {
   case stop(reason: String)
 }
 
+/// Neighbouring records of one partition, in order, for a stage that decides them at one go.
+public struct Run: Sendable {
+  public let topic: Topic
+  public let partition: TopicPartition
+  public let records: [StoredRecord]
+
+  public init(topic: Topic, partition: TopicPartition, records: [StoredRecord]) {
+    self.topic = topic
+    self.partition = partition
+    self.records = records
+  }
+}
+
+/// What one record of a run led to.
+public struct Decided: Sendable {
+  /// Position of the record in the run.
+  public var record: Int
+  public var actions: [Action]
+
+  public init(record: Int, actions: [Action]) {
+    self.record = record
+    self.actions = actions
+  }
+}
+
 /// How a record came back from `parked`.
 public struct Parking: Sendable, Hashable {
   public var attempt: Int
@@ -111,6 +136,15 @@ public protocol Stage: Sendable {
   func needs(_ record: Incoming, _ facts: any Facts) -> [Need]
   func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action]
 
+  /// True for a stage whose state per partition is one row that each record changes: the runner hands it whole runs, does
+  /// not read envelopes for it and calls neither `read`, `needs` nor `decide`. Where a run ends must not show in what it
+  /// emits.
+  var decidesRuns: Bool { get }
+  func needs(run: Run, _ facts: any Facts) -> [Need]
+  /// The records that led to something, in ascending order; the others had no action. An emitted event's origin is its
+  /// record.
+  func decide(run: Run, _ facts: any Facts, _ moment: Moment) -> [Decided]
+
   // Work that the clock brings, and not a record: called when the stage has caught up, at intervals.
   /// What must be known to say what is due; `workedOff` is the instant up to which all stages before have done their work.
   func scheduleNeeds(_ partition: TopicPartition, now: Instant, workedOff: Instant) -> [Need]
@@ -144,6 +178,9 @@ extension Stage {
   public func read(_ record: Incoming) -> (any Sendable)? { nil }
   public var needsDependOnFacts: Bool { false }
   public func needs(_ record: Incoming, _ facts: any Facts) -> [Need] { [] }
+  public var decidesRuns: Bool { false }
+  public func needs(run: Run, _ facts: any Facts) -> [Need] { [] }
+  public func decide(run: Run, _ facts: any Facts, _ moment: Moment) -> [Decided] { [] }
   public func scheduleNeeds(_ partition: TopicPartition, now: Instant, workedOff: Instant) -> [Need] { [] }
   public func schedule(
     _ partition: TopicPartition, _ facts: any Facts, now: Instant, workedOff: Instant

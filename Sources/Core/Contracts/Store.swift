@@ -87,6 +87,9 @@ public enum Need: Sendable, Hashable {
   case due(partition: Int32, upTo: Instant, limit: Int)
   /// Accounts of this input partition that wait for a product (`waiting` = 1) under another catalogue than this one.
   case waiting(partition: Int32, catalogueOtherThan: String, limit: Int)
+  /// Rows of `audit_watch` whose `look_at` is set and not after the instant, in order of (`look_at`, `environment`,
+  /// `subject`), at most `limit`.
+  case watch(upTo: Instant, limit: Int)
 }
 
 /// One change of one row. Changes of one transaction apply in order.
@@ -99,6 +102,9 @@ public enum Write: Sendable, Hashable {
   /// the smaller value stays. Commutes, so that several partitions may write one row.
   case merge(Row)
   case delete(RowKey)
+  /// Replaces a row that still holds just these values; one that has changed since it was fetched, or is gone, stays as
+  /// it is and is no failure. For rows that other partitions merge into at any time.
+  case exchange(Row, was: [Value])
 }
 
 /// Where a stage stands on a partition, in the store's own books.

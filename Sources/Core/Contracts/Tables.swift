@@ -106,8 +106,12 @@ extension Table {
   public static let auditTree = Table(
     "audit_tree", key: [Column("topic", .text), Column("partition", .integer)],
     columns: [
-      Column("size", .integer), Column("frontier", .bytes), Column("checkpointed_size", .integer),
-      Column("checkpointed_at", .integer), Column("root", .text),
+      Column("size", .integer), Column("frontier", .bytes), Column("root", .text),
+      // The largest timestamp among the leaves: the partition's log time.
+      Column("latest_at", .integer),
+      Column("checkpointed_size", .integer), Column("checkpointed_at", .integer),
+      // The newest checkpoint, as the signed note that stands in the topic; null while there is none.
+      Column("checkpoint", .text, optional: true),
     ])
 
   /// Leaf hashes, 256 to a row, with the broker's offsets beside.
@@ -119,7 +123,10 @@ extension Table {
   public static let auditWatch = Table(
     "audit_watch", key: [Column("environment", .text), Column("subject", .text)],
     columns: [
-      Column("purchased_at", .integer, optional: true), Column("decided_at", .integer, optional: true),
+      // When a client reported it, and when its proof was found to be genuine and when not: log time, the earliest.
+      Column("purchased_at", .integer, optional: true), Column("verified_at", .integer, optional: true),
+      Column("rejected_at", .integer, optional: true),
+      // When finishing was permitted, and when a client said that it had finished.
       Column("granted_at", .integer, optional: true), Column("finished_at", .integer, optional: true),
       // The account that reported it, by digest: audit keeps no more of a person than it needs.
       Column("account", .text, optional: true),
@@ -146,6 +153,6 @@ extension Table {
 
   /// Integer columns of which `merge` keeps the smaller value.
   public var keepsLeast: [String] {
-    name == "audit_watch" ? ["purchased_at", "decided_at", "granted_at", "finished_at", "look_at"] : []
+    name == "audit_watch" ? ["purchased_at", "verified_at", "rejected_at", "granted_at", "finished_at", "look_at"] : []
   }
 }
