@@ -112,6 +112,8 @@ extension Table {
       Column("checkpointed_size", .integer), Column("checkpointed_at", .integer),
       // The newest checkpoint, as the signed note that stands in the topic; null while there is none.
       Column("checkpoint", .text, optional: true),
+      // Of the row that sums up all partitions: what it has summed, and its event while that may not be published yet: JSON.
+      Column("document", .bytes, optional: true),
     ])
 
   /// Leaf hashes, 256 to a row, with the broker's offsets beside.
@@ -126,10 +128,9 @@ extension Table {
       // When a client reported it, and when its proof was found to be genuine and when not: log time, the earliest.
       Column("purchased_at", .integer, optional: true), Column("verified_at", .integer, optional: true),
       Column("rejected_at", .integer, optional: true),
-      // When finishing was permitted, and when a client said that it had finished.
-      Column("granted_at", .integer, optional: true), Column("finished_at", .integer, optional: true),
-      // The account that reported it, by digest: audit keeps no more of a person than it needs.
-      Column("account", .text, optional: true),
+      // When a client reported that the payment failed, when finishing was permitted, and when a client said that it had finished.
+      Column("failed_at", .integer, optional: true), Column("granted_at", .integer, optional: true),
+      Column("finished_at", .integer, optional: true),
       // Bits of what was reported already.
       Column("reported", .integer, optional: true),
       // Log time at which the row must be looked at; null when it is closed.
@@ -153,6 +154,7 @@ extension Table {
 
   /// Integer columns of which `merge` keeps the smaller value.
   public var keepsLeast: [String] {
-    name == "audit_watch" ? ["purchased_at", "verified_at", "rejected_at", "granted_at", "finished_at", "look_at"] : []
+    name == "audit_watch"
+      ? ["purchased_at", "verified_at", "rejected_at", "failed_at", "granted_at", "finished_at", "look_at"] : []
   }
 }
