@@ -1,6 +1,9 @@
 import PurchasesCore
 
 /// A value of a column. Digests and documents are bytes or text as the table says.
+///
+/// Texts are the same when their bytes are, as in the databases: Swift's own comparison takes "é" in its two spellings
+/// for one, and two accounts would share a row.
 public enum Value: Sendable, Hashable {
   case null
   case integer(Int64)
@@ -10,6 +13,27 @@ public enum Value: Sendable, Hashable {
   public var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
   public var text: String? { if case .text(let value) = self { value } else { nil } }
   public var bytes: [UInt8]? { if case .bytes(let value) = self { value } else { nil } }
+
+  public static func == (a: Value, b: Value) -> Bool {
+    switch (a, b) {
+    case (.null, .null): true
+    case (.integer(let a), .integer(let b)): a == b
+    case (.text(let a), .text(let b)): a.utf8.elementsEqual(b.utf8)
+    case (.bytes(let a), .bytes(let b)): a == b
+    default: false
+    }
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    switch self {
+    case .null: hasher.combine(0)
+    case .integer(let value): hasher.combine(value)
+    case .text(var value):
+      value.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+      hasher.combine(0xff as UInt8)
+    case .bytes(let value): hasher.combine(value)
+    }
+  }
 
   public init(_ value: Int64?) { self = value.map { .integer($0) } ?? .null }
   public init(_ value: String?) { self = value.map { .text($0) } ?? .null }

@@ -1,0 +1,61 @@
+import PurchasesContracts
+import PurchasesSQLite
+
+/// One numbered step of the schema. A step that was released is never changed; a change is a new step.
+struct Migration {
+  let version: Int64
+  let name: String
+  let sql: String
+
+  static let all: [Migration] = [.first]
+
+  static let newest: Int64 = all.last?.version ?? 0
+
+  /// Brings the schema to this program's version, each step in a transaction of its own.
+  static func run(on connection: SQLiteConnection) throws {
+    try connection.execute(
+      """
+      CREATE TABLE IF NOT EXISTS schema_migration (
+        version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
+      ) STRICT
+      """)
+    for migration in all {
+      // The version is read inside, so that two programs that start together don't both apply it.
+      try connection.transaction(.immediate) {
+        let present = try version(connection)
+        guard present <= newest else { throw StoreFailure.newer(present) }
+        guard present < migration.version else { return }
+        try connection.execute(migration.sql)
+        try connection.run(
+          "INSERT INTO schema_migration (version, name) VALUES (?, ?)", .integer(migration.version),
+          .text(migration.name))
+      }
+    }
+  }
+
+  /// Refuses a store that is not of this program's version.
+  static func check(_ connection: SQLiteConnection) throws {
+    let exists = try connection.integer(
+      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'schema_migration'")
+    let present = exists == 1 ? try version(connection) : 0
+    if present > newest { throw StoreFailure.newer(present) }
+    if present < newest { throw StoreFailure.notMigrated(present) }
+  }
+
+  private static func version(_ connection: SQLiteConnection) throws -> Int64 {
+    try connection.integer("SELECT max(version) FROM schema_migration") ?? 0
+  }
+}
+
+extension StoreFailure {
+  fileprivate static func newer(_ version: Int64) -> StoreFailure {
+    StoreFailure(
+      .refused, "the store's schema has version \(version), this program knows \(Migration.newest): upgrade the program"
+    )
+  }
+
+  fileprivate static func notMigrated(_ version: Int64) -> StoreFailure {
+    StoreFailure(
+      .refused, "the store's schema has version \(version), this program needs \(Migration.newest): migrate it first")
+  }
+}

@@ -1,0 +1,155 @@
+/// The writes of one transaction, sorted out for a store: one group per table and kind, in which no row stands twice.
+///
+/// To apply the groups in their order has the same effect as to apply the writes one by one, and lets a store move
+/// thousands of rows in one statement.
+public struct WritePlan: Sendable {
+  public enum Kind: Sendable, Hashable { case put, insert, merge, delete }
+
+  public struct Group: Sendable {
+    public let table: Table
+    public let kind: Kind
+    /// The values of the key, then those of the columns; of a delete the key's only.
+    public fileprivate(set) var rows: [[Value]]
+  }
+
+  public private(set) var groups: [Group] = []
+
+  /// - Throws: `conflict` for an insert that an earlier write of the same list makes impossible, `refused` for a value that
+  ///   its column can't hold.
+  public init(_ writes: [Write]) throws(StoreFailure) {
+    var pending: [RowKey: Effect] = [:]
+    pending.reserveCapacity(writes.count)
+    var order: [RowKey] = []
+    order.reserveCapacity(writes.count)
+    for write in writes {
+      let key = write.key
+      let change = Effect(write)
+      guard let earlier = pending[key] else {
+        try change.check(key)
+        pending[key] = change
+        order.append(key)
+        continue
+      }
+      try change.check(key)
+      if let both = try earlier.followed(by: change, key) {
+        pending[key] = both
+      } else {
+        // What came before must reach the store on its own.
+        flush(pending, order)
+        pending = [key: change]
+        order = [key]
+      }
+    }
+    flush(pending, order)
+  }
+
+  private mutating func flush(_ pending: [RowKey: Effect], _ order: [RowKey]) {
+    var places: [Place: Int] = [:]
+    for key in order {
+      guard let effect = pending[key] else { continue }
+      let place = Place(table: key.table, kind: effect.kind)
+      let index: Int
+      if let known = places[place] {
+        index = known
+      } else {
+        index = groups.count
+        places[place] = index
+        groups.append(Group(table: key.table, kind: effect.kind, rows: []))
+      }
+      groups[index].rows.append(key.values + effect.values)
+    }
+  }
+
+  private struct Place: Hashable {
+    let table: Table
+    let kind: Kind
+  }
+}
+
+extension Write {
+  public var key: RowKey {
+    switch self {
+    case .put(let row), .insert(let row), .merge(let row): row.key
+    case .delete(let key): key
+    }
+  }
+}
+
+/// What the writes so far come to for one row.
+private struct Effect {
+  let kind: WritePlan.Kind
+  var values: [Value]
+
+  init(_ kind: WritePlan.Kind, _ values: [Value]) {
+    self.kind = kind
+    self.values = values
+  }
+
+  init(_ write: Write) {
+    switch write {
+    case .put(let row): self.init(.put, row.values)
+    case .insert(let row): self.init(.insert, row.values)
+    case .merge(let row): self.init(.merge, row.values)
+    case .delete: self.init(.delete, [])
+    }
+  }
+
+  /// Both effects as one; nil where no single one has the same outcome.
+  func followed(by next: Effect, _ key: RowKey) throws(StoreFailure) -> Effect? {
+    switch (kind, next.kind) {
+    case (.put, .put), (.merge, .put), (.delete, .put): next
+    case (.put, .delete), (.merge, .delete), (.delete, .delete): next
+    case (.delete, .insert), (.delete, .merge): Effect(.put, next.values)
+    case (.insert, .put): Effect(.insert, next.values)
+    case (.put, .merge), (.insert, .merge), (.merge, .merge): Effect(kind, merged(with: next.values, key.table))
+    case (.put, .insert), (.insert, .insert), (.merge, .insert): throw .conflict(key.table)
+    // Whether the row was there before must still be told.
+    case (.insert, .delete): nil
+    }
+  }
+
+  private func merged(with later: [Value], _ table: Table) -> [Value] {
+    let least = table.keepsLeast
+    return table.columns.indices.map { index in
+      switch (values[index], later[index]) {
+      case (let mine, .null): mine
+      case (.integer(let mine), .integer(let theirs)) where least.contains(table.columns[index].name):
+        .integer(min(mine, theirs))
+      case (_, let theirs): theirs
+      }
+    }
+  }
+
+  /// Stores must agree on what they refuse, and PostgreSQL has no U+0000 in text.
+  func check(_ key: RowKey) throws(StoreFailure) {
+    for (column, value) in zip(key.table.key, key.values) {
+      guard value != .null, column.holds(value) else { throw .misfit(key.table, column) }
+    }
+    // A merge leaves out what it does not set.
+    for (column, value) in zip(key.table.columns, values) {
+      guard column.holds(value) else { throw .misfit(key.table, column) }
+    }
+  }
+}
+
+extension Column {
+  fileprivate func holds(_ value: Value) -> Bool {
+    switch (kind, value) {
+    case (_, .null), (.integer, .integer), (.bytes, .bytes): true
+    case (.text, .text(let text)): !text.utf8.contains(0)
+    default: false
+    }
+  }
+}
+
+extension StoreFailure {
+  /// An insert met a row that is there.
+  public static func conflict(_ table: Table) -> StoreFailure {
+    StoreFailure(.conflict, "a row that was to be the first of its key is in table \(table.name) already")
+  }
+
+  fileprivate static func misfit(_ table: Table, _ column: Column) -> StoreFailure {
+    StoreFailure(
+      .refused, "column \(column.name) of table \(table.name) can't hold such a value (\(column.kind) without U+0000)")
+  }
+}

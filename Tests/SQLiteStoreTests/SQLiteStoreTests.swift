@@ -1,0 +1,80 @@
+import Glibc
+import PurchasesContracts
+import PurchasesSQLite
+import PurchasesSQLiteStore
+import PurchasesTestKit
+import Testing
+
+@Suite struct SQLiteStoreTests {
+  @Test("the store suite", arguments: storeConformance)
+  func conformance(_ storeCase: StoreCase) throws {
+    let database = try SQLiteDatabase()
+    defer { database.remove() }
+    try storeCase.run(database)
+  }
+}
+
+/// A file in a folder of its own.
+final class SQLiteDatabase: StoreDatabase {
+  let folder: String
+  var path: String { folder + "/store.sqlite" }
+
+  init() throws {
+    var template = Array("/tmp/purchases-store.XXXXXX".utf8CString)
+    folder = try template.withUnsafeMutableBufferPointer { buffer in
+      let start = try #require(buffer.baseAddress)
+      return String(cString: try #require(mkdtemp(start)))
+    }
+  }
+
+  func open() throws -> any Store { SQLiteStore(path: path) }
+
+  func sql(_ script: String) throws {
+    let connection = try SQLiteConnection(path: path)
+    defer { connection.close() }
+    try connection.execute(script)
+  }
+
+  func hold(_ script: String) throws -> any HeldTransaction {
+    let connection = try SQLiteConnection(path: path)
+    try connection.execute("BEGIN")
+    // The first row is enough to hold a reader's place.
+    _ = try connection.statement(script).step()
+    return Held(connection)
+  }
+
+  func columns(of table: String) throws -> [ColumnDescription] {
+    let connection = try SQLiteConnection(path: path)
+    defer { connection.close() }
+    var columns: [ColumnDescription] = []
+    try connection.statement(#"SELECT name, type, "notnull", pk FROM pragma_table_info(?)"#).eachRow(.text(table)) {
+      row in
+      let kinds: [String: Column.Kind] = ["INTEGER": .integer, "TEXT": .text, "BLOB": .bytes]
+      columns.append(
+        ColumnDescription(
+          name: row.string(0), kind: try #require(kinds[row.string(1)]), isOptional: row.int64(2) == 0,
+          keyPlace: Int(row.int64(3))))
+    }
+    return columns
+  }
+
+  var emptyDocument: String { "X'7b7d'" }
+
+  func remove() {
+    for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) }
+    rmdir(folder)
+  }
+
+  private final class Held: HeldTransaction {
+    private let connection: SQLiteConnection
+
+    init(_ connection: SQLiteConnection) { self.connection = connection }
+
+    func commit() throws {
+      try connection.execute("COMMIT")
+      connection.close()
+    }
+
+    func drop() { connection.close() }
+  }
+}

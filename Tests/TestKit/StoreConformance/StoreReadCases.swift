@@ -1,0 +1,146 @@
+import PurchasesContracts
+import PurchasesCore
+
+let storeReadCases: [StoreCase] = [
+  StoreCase("what is due comes in order, of its own partition, up to the instant and the limit") { database in
+    let worker = try database.worker()
+    try worker.commit(
+      [
+        account("late", due: 201), account("b", due: 200), account("B", due: 200), account("ä", due: 200),
+        account("z", due: 100), account("never", due: nil), account("elsewhere", partition: 1, due: 50),
+        account("first", due: -5),
+      ].map { .put($0) })
+    func due(_ limit: Int) throws -> [String] {
+      let need = Need.due(partition: 0, upTo: Instant(milliseconds: 200), limit: limit)
+      let rows = try Conformance.require(try worker.stage.fetch([need]).queries[need], "an answer")
+      return rows.map { $0.key.values[1].text ?? "" }
+    }
+    // By bytes: upper case before lower, and both before what is beyond ASCII.
+    try Conformance.expectEqual(try due(100), ["first", "z", "B", "b", "ä"])
+    try Conformance.expectEqual(try due(2), ["first", "z"])
+    let need = Need.due(partition: 7, upTo: .distantFuture, limit: 5)
+    try Conformance.expectEqual(try worker.stage.fetch([need]).queries[need], [])
+  },
+
+  StoreCase("who waits for the catalogue") { database in
+    let worker = try database.worker()
+    try worker.commit(
+      [
+        account("c", waiting: true, catalogue: "1"), account("a", waiting: true, catalogue: "2"),
+        account("b", waiting: true, catalogue: "1"), account("d", waiting: false, catalogue: "1"),
+        account("e", partition: 1, waiting: true, catalogue: "1"),
+      ].map { .put($0) })
+    func waiting(_ limit: Int) throws -> [String] {
+      let need = Need.waiting(partition: 0, catalogueOtherThan: "2", limit: limit)
+      return try (worker.stage.fetch([need]).queries[need] ?? []).map { $0.key.values[1].text ?? "" }
+    }
+    try Conformance.expectEqual(try waiting(10), ["b", "c"])
+    try Conformance.expectEqual(try waiting(1), ["b"])
+  },
+
+  StoreCase("rows and queries in one fetch, and absent rows are absent") { database in
+    let worker = try database.worker()
+    try worker.commit([.put(account("a", due: 1)), .put(alias("x", "y")), .put(chain("1", account: "a"))])
+    let due = Need.due(partition: 0, upTo: Instant(milliseconds: 9), limit: 9)
+    let fetched = try worker.stage.fetch([
+      due, .row(account("a").key), .row(account("none").key), .row(alias("x", "").key),
+      .row(chain("1", account: nil).key),
+    ])
+    try Conformance.expectEqual(fetched.queries, [due: [account("a", due: 1)]])
+    try Conformance.expectEqual(
+      fetched.rows,
+      Dictionary(
+        uniqueKeysWithValues: [account("a", due: 1), alias("x", "y"), chain("1", account: "a")].map { ($0.key, $0) }))
+    try Conformance.expect(try worker.stage.fetch([]).rows.isEmpty, "nothing asked, nothing answered")
+  },
+
+  StoreCase("a reader sees what is committed, and only that") { database in
+    let worker = try database.worker()
+    let reader = try worker.store.reader()
+    let held = try database.hold(
+      "INSERT INTO alias (environment, account, into_account) VALUES ('Production', 'a', 'b')")
+    try Conformance.expectEqual(try reader.row(alias("a", "b").key), nil)
+    try Conformance.expectEqual(try reader.count(.alias), 0)
+    try held.commit()
+    try Conformance.expectEqual(try reader.row(alias("a", "b").key), alias("a", "b"))
+    try Conformance.expectEqual(try reader.count(.alias), 1)
+  },
+
+  StoreCase("a reader in the middle of reading does not hold up the writer") { database in
+    let worker = try database.worker()
+    try worker.commit([.put(alias("a", "1"))])
+    let held = try database.hold("SELECT * FROM alias")
+    try worker.commit([.put(alias("a", "2"))])
+    held.drop()
+    try Conformance.expectEqual(try worker.store.reader().row(alias("a", "").key), alias("a", "2"))
+  },
+
+  StoreCase("a reader is shared between threads") { database in
+    let worker = try database.worker()
+    try worker.commit((0..<50).map { .put(alias("a\($0)", "b\($0)")) })
+    let reader = try worker.store.reader()
+    try Conformance.atOnce(8) { index in
+      for row in 0..<50 {
+        let wanted = alias("a\((row + index) % 50)", "b\((row + index) % 50)")
+        try Conformance.expectEqual(try reader.row(wanted.key), wanted)
+      }
+    }
+    reader.close()
+    try expectFailure(.unavailable, "a closed reader") { _ = try reader.row(alias("a1", "").key) }
+  },
+
+  StoreCase("a range is read page by page in the order of bytes") { database in
+    let worker = try database.worker()
+    let names = ["a", "B", "b", "ä", "Z", "ab", "a b", "a-b", "🛒", "", "é", "e\u{301}"]
+    func line(_ account: String, _ entry: String) -> Row {
+      Row(
+        RowKey(.ledger, [.text("Production"), .text(account), .text("coins"), .text(entry)]),
+        [.text("store"), .text("account"), .integer(1), .integer(1), .integer(1)])
+    }
+    try worker.commit(names.map { .insert(line("me", $0)) } + [.insert(line("you", "x")), .insert(line("m", "x"))])
+    let reader = try worker.store.reader()
+    var seen: [String] = []
+    var after: [Value]?
+    while true {
+      let page = try reader.rows(.ledger, prefix: [.text("Production"), .text("me")], after: after, limit: 5)
+      seen += page.compactMap { $0.key.values[3].text }
+      guard let last = page.last else { break }
+      after = last.key.values
+    }
+    let byBytes = names.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }
+    try Conformance.expectEqual(seen.map { Array($0.utf8) }, byBytes.map { Array($0.utf8) })
+    try Conformance.expectEqual(try reader.rows(.ledger, prefix: [], after: nil, limit: 100).count, names.count + 2)
+    try Conformance.expectEqual(try reader.rows(.ledger, prefix: [], after: nil, limit: 0), [])
+  },
+
+  StoreCase("rows by an indexed column") { database in
+    let worker = try database.worker()
+    try worker.commit([
+      .put(chain("3", account: "me")), .put(chain("1", account: "me")), .put(chain("2", account: "you")),
+      .put(chain("4", account: nil)), .put(watch("x", ["look_at": .integer(5)])),
+      .put(watch("y", ["look_at": .integer(3)])), .put(watch("z", ["look_at": .integer(6)])), .put(watch("w", [:])),
+    ])
+    let reader = try worker.store.reader()
+    let mine = try reader.rows(.chain, where: "account", is: .text("me"), limit: 10)
+    try Conformance.expectEqual(mine, [chain("1", account: "me"), chain("3", account: "me")])
+    try Conformance.expectEqual(
+      try reader.rows(.chain, where: "account", is: .text("me"), limit: 1), [chain("1", account: "me")])
+    let due = try reader.rows(.auditWatch, where: "look_at", atMost: 5, limit: 10)
+    try Conformance.expectEqual(due.map { $0.key.values[1].text }, ["y", "x"])
+    try Conformance.expectEqual(
+      try reader.rows(.chain, where: "unowned_since", atMost: .max, limit: 10), [chain("4", account: nil)])
+    for table in Table.all {
+      for column in table.indexed {
+        // Every index that the contract names is there to be asked.
+        let kind = table.columns[table.index(column)].kind
+        if kind == .integer { _ = try reader.rows(table, where: column, atMost: 0, limit: 1) }
+        _ = try reader.rows(table, where: column, is: kind == .integer ? .integer(0) : .text(""), limit: 1)
+      }
+    }
+  },
+
+  StoreCase("a probe answers") { database in
+    let reader = try database.migrated().reader()
+    try reader.probe()
+  },
+]
