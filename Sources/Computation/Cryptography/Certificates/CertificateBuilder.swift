@@ -1,0 +1,129 @@
+import CPurchasesCrypto
+
+/// Builds certificates for the local App Store and for tests. The same fields and keys give the same bytes.
+public struct CertificateBuilder: Sendable {
+  /// Attribute short names with their values, in order, such as `("CN", "Test Root")`.
+  public var subject: [(attribute: String, value: String)]
+  /// Unsigned, most significant byte first.
+  public var serial: [UInt8]
+  /// Milliseconds since 1970; certificates hold whole seconds, so both are rounded down.
+  public var notBefore: Int64
+  public var notAfter: Int64
+  /// Nil leaves the basic constraints out.
+  public var isCA: Bool?
+  /// Nil leaves the key usage out.
+  public var keyUsage: Certificate.KeyUsage?
+  /// Extensions whose value is an ASN.1 NULL, which is how Apple marks its certificates.
+  public var markers: [String]
+  /// Marks that say they must be understood.
+  public var criticalMarkers: [String] = []
+
+  public init(
+    subject: [(attribute: String, value: String)], serial: [UInt8] = [1], notBefore: Int64, notAfter: Int64,
+    isCA: Bool? = false, keyUsage: Certificate.KeyUsage? = nil, markers: [String] = []
+  ) {
+    self.subject = subject
+    self.serial = serial
+    self.notBefore = notBefore
+    self.notAfter = notAfter
+    self.isCA = isCA
+    self.keyUsage = keyUsage
+    self.markers = markers
+  }
+
+  /// A root that signs itself.
+  public func selfSigned(key: PrivateKey) -> Certificate {
+    build(publicKey: key.handle, issuerName: nil, issuerKey: key)
+  }
+
+  /// A certificate for `publicKey` under an issuer. The issuer's key need not match its certificate, so that tests can
+  /// forge.
+  public func signed(publicKey: PrivateKey, issuer: Certificate, issuerKey: PrivateKey) -> Certificate {
+    build(publicKey: publicKey.handle, issuerName: issuer, issuerKey: issuerKey)
+  }
+
+  private func build(publicKey: KeyHandle, issuerName: Certificate?, issuerKey: PrivateKey) -> Certificate {
+    guard let certificate = X509_new(), let name = makeName() else { preconditionFailure("out of memory") }
+    let handle = CertificateHandle(certificate)
+    defer { X509_NAME_free(name) }
+    let issuer = issuerName.map { X509_get_subject_name($0.handle.pointer) } ?? name
+    require(X509_set_version(certificate, Int(X509_VERSION_3)) == 1)
+    require(X509_set_subject_name(certificate, name) == 1)
+    require(X509_set_issuer_name(certificate, issuer) == 1)
+    require(X509_set_pubkey(certificate, publicKey.pointer) == 1)
+    setSerial(certificate)
+    require(setTime(notBefore) { X509_set1_notBefore(certificate, $0) })
+    require(setTime(notAfter) { X509_set1_notAfter(certificate, $0) })
+    addExtensions(to: certificate)
+    issuerKey.withSigningContext { context in
+      require(X509_sign_ctx(certificate, context) > 0)
+    }
+    do {
+      return try Certificate(der: encodedDER { i2d_X509(handle.pointer, $0) })
+    } catch {
+      preconditionFailure("a certificate built here can't be read: \(error.rawValue)")
+    }
+  }
+
+  private func makeName() -> OpaquePointer? {
+    let name = X509_NAME_new()
+    for (attribute, value) in subject {
+      let bytes = Array(value.utf8)
+      require(
+        X509_NAME_add_entry_by_txt(name, attribute, Int32(V_ASN1_UTF8STRING), bytes, Int32(bytes.count), -1, 0) == 1)
+    }
+    return name
+  }
+
+  private func setSerial(_ certificate: OpaquePointer) {
+    guard let number = BN_bin2bn(serial, Int32(serial.count), nil) else { preconditionFailure("out of memory") }
+    defer { BN_free(number) }
+    require(BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != nil)
+  }
+
+  private func setTime(_ milliseconds: Int64, _ set: (UnsafePointer<ASN1_TIME>) -> Int32) -> Bool {
+    guard let time = ASN1_TIME_set(nil, Int(milliseconds.flooredToSeconds)) else { return false }
+    defer { ASN1_TIME_free(time) }
+    return set(time) == 1
+  }
+
+  private func addExtensions(to certificate: OpaquePointer) {
+    if let isCA {
+      // SEQUENCE { BOOLEAN TRUE } or the empty sequence: DER leaves the default out.
+      add("2.5.29.19", critical: true, value: isCA ? [0x30, 0x03, 0x01, 0x01, 0xFF] : [0x30, 0x00], to: certificate)
+    }
+    if let keyUsage {
+      // Only the first eight usages can be set here; bit 0 of the BIT STRING is the topmost.
+      let bits = UInt8(truncatingIfNeeded: keyUsage.rawValue)
+      add(
+        "2.5.29.15", critical: true, value: [0x03, 0x02, UInt8(bits.trailingZeroBitCount & 7), bits], to: certificate)
+    }
+    for oid in markers { add(oid, critical: false, value: [0x05, 0x00], to: certificate) }
+    for oid in criticalMarkers { add(oid, critical: true, value: [0x05, 0x00], to: certificate) }
+  }
+
+  private func add(_ oid: String, critical: Bool, value: [UInt8], to certificate: OpaquePointer) {
+    guard let object = OBJ_txt2obj(oid, 1), let data = ASN1_OCTET_STRING_new() else {
+      preconditionFailure("not an object identifier: \(oid)")
+    }
+    defer {
+      ASN1_OBJECT_free(object)
+      ASN1_OCTET_STRING_free(data)
+    }
+    require(ASN1_OCTET_STRING_set(data, value, Int32(value.count)) == 1)
+    guard let made = X509_EXTENSION_create_by_OBJ(nil, object, critical ? 1 : 0, data) else {
+      preconditionFailure("out of memory")
+    }
+    defer { X509_EXTENSION_free(made) }
+    require(X509_add_ext(certificate, made, -1) == 1)
+  }
+
+  /// The fields come from our own code: a refusal is misuse, or memory ran out.
+  private func require(_ done: Bool) {
+    precondition(done, "OpenSSL refused a field of a certificate to build")
+  }
+}
+
+extension Int64 {
+  fileprivate var flooredToSeconds: Int64 { self >= 0 ? self / 1000 : (self - 999) / 1000 }
+}
