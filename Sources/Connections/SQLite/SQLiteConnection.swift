@@ -41,6 +41,8 @@ public final class SQLiteConnection: Sendable {
     ] as [(Int32, Int32)] {
       try handle.check(purchases_sqlite_set(handle.pointer, option, value))
     }
+    // Only before the first page is written, and that includes the switch to write-ahead mode.
+    if options.pageSize > 0, !options.readOnly { try execute("PRAGMA page_size=\(options.pageSize)") }
     if options.writeAheadLog, !options.readOnly { try enterWriteAheadMode() }
     try execute(
       """

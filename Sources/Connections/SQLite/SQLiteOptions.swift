@@ -24,12 +24,15 @@ public struct SQLiteOptions: Hashable, Sendable {
   public var memoryMap: Int64
   /// Pages of write-ahead log after which a commit moves them into the database; 0 leaves that to ``SQLiteConnection/checkpoint(_:)``.
   public var automaticCheckpoint: Int
+  /// Size in bytes of the pages of a file that is being made, a power of two from 512 to 65536; an existing file keeps its
+  /// own. 0 leaves SQLite's default.
+  public var pageSize: Int64
 
   public init(
     readOnly: Bool = false, create: Bool = true, busyTimeout: Int32 = 10_000, writeAheadLog: Bool = true,
     synchronous: Synchronous = .full, foreignKeys: Bool = true, cacheSize: Int = 16 * 1024,
     memoryMap: Int64 = 256 << 20,
-    automaticCheckpoint: Int = 4_000
+    automaticCheckpoint: Int = 4_000, pageSize: Int64 = 0
   ) {
     self.readOnly = readOnly
     self.create = create
@@ -40,5 +43,6 @@ public struct SQLiteOptions: Hashable, Sendable {
     self.cacheSize = cacheSize
     self.memoryMap = memoryMap
     self.automaticCheckpoint = automaticCheckpoint
+    self.pageSize = pageSize
   }
 }

@@ -123,6 +123,41 @@ public final class SQLiteStatement: @unchecked Sendable {
     sqlite3_reset(statement)
   }
 
+  /// Runs to the end and resets with three blobs bound to `index` and the two parameters after it. They are borrowed for
+  /// the run instead of copied, and unbound before this returns: for bulk inserts, where the copies would be the cost.
+  public func run(
+    borrowing first: [UInt8]?, _ second: [UInt8]?, _ third: [UInt8]?, from index: Int
+  ) throws(SQLiteError) {
+    let result = borrowed(first, index) {
+      borrowed(second, index + 1) {
+        borrowed(third, index + 2) {
+          var result = handle.exclusively { sqlite3_step(statement) }
+          while result == SQLITE_ROW { result = handle.exclusively { sqlite3_step(statement) } }
+          return result
+        }
+      }
+    }
+    let failure = result == SQLITE_DONE ? nil : handle.failure(result)
+    sqlite3_reset(statement)
+    for offset in 0..<3 { sqlite3_bind_null(statement, Int32(index + offset)) }
+    if let failure { throw failure }
+  }
+
+  @inline(__always)
+  private func borrowed(_ value: [UInt8]?, _ index: Int, _ body: () -> Int32) -> Int32 {
+    guard let value else {
+      let bound = sqlite3_bind_null(statement, Int32(index))
+      return bound == SQLITE_OK ? body() : bound
+    }
+    return value.withUnsafeBytes { bytes in
+      let bound =
+        bytes.isEmpty
+        ? sqlite3_bind_zeroblob(statement, Int32(index), 0)
+        : purchases_sqlite_bind_blob_borrowed(statement, Int32(index), bytes.baseAddress, UInt64(bytes.count))
+      return bound == SQLITE_OK ? body() : bound
+    }
+  }
+
   /// Ends the current run and, with it, the read lock it held.
   public func reset() { sqlite3_reset(statement) }
 
