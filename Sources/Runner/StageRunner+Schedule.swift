@@ -1,0 +1,54 @@
+import PurchasesContracts
+import PurchasesCore
+
+extension StageRunner {
+  /// Does what the clock brings, for the partitions that this loop owns: first asks whether anything could be due at all,
+  /// and only then finds out how far the stages before have come.
+  func schedule(_ worker: any LogWorker, _ books: (any StageStore)?) throws {
+    guard let books, !owned.isEmpty else { return }
+    let now = clock.now()
+    guard try !due(books, now: now, workedOff: now).isEmpty else { return }
+    let horizon = try workedOff(now: now)
+    let due = try due(books, now: now, workedOff: horizon)
+    guard !due.isEmpty else { return }
+    let events = due.compactMap { derivation.scheduled($0) }
+    do {
+      if !events.isEmpty { try worker.commit(events, offsets: [:], membership: worker.membership()) }
+      let writes = due.flatMap(\.writes)
+      if !writes.isEmpty { try books.amend(writes, epochs: owned.mapValues(\.epoch)) }
+    } catch { throw Self.final(error) ?? error }
+    metrics.count("purchases_scheduled_total", "Events that the clock brought", label, by: events.count)
+  }
+
+  private func due(_ books: any StageStore, now: Instant, workedOff: Instant) throws -> [Scheduled] {
+    let partitions = owned.keys.sorted()
+    let facts = WorkingSet()
+    var needs: Set<Need> = []
+    for partition in partitions {
+      facts.unknown(stage.scheduleNeeds(partition, now: now, workedOff: workedOff), into: &needs)
+    }
+    if !needs.isEmpty {
+      do { facts.add(try books.fetch(needs), for: needs) } catch { throw Self.final(error) ?? error }
+    }
+    return partitions.flatMap { stage.schedule($0, facts, now: now, workedOff: workedOff) }
+  }
+
+  /// The instant up to which this stage and all before it have done their work: now, unless a record waits somewhere on
+  /// the way; then that record's time. Read in the order in which records travel, so that none slips past.
+  private func workedOff(now: Instant) throws -> Instant {
+    var horizon = now.advanced(byMilliseconds: -RunnerSettings.settlingMilliseconds)
+    let progress = Progress(log: log, topics: settings.topics)
+    defer { progress.close() }
+    do {
+      for before in settings.stagesBefore {
+        if let waiting = try progress.firstWaiting(group: before.group, topic: before.topic) {
+          horizon = min(horizon, waiting)
+        }
+      }
+      for topic in stage.inputs where topic != .parked {
+        if let waiting = try progress.firstWaiting(group: settings.group, topic: topic) { horizon = min(horizon, waiting) }
+      }
+    } catch { throw Self.final(error) ?? error }
+    return horizon
+  }
+}

@@ -1,0 +1,194 @@
+import PurchasesContracts
+import PurchasesCore
+
+/// The settings of one stage's loop.
+public struct RunnerSettings: Sendable {
+  public var topics: TopicSettings
+  /// The consumer group; a store belongs to one.
+  public var group: String
+  public var instance: String
+  public var isStatic: Bool
+  public var sessionTimeoutMilliseconds: Int64
+  public var transactionTimeoutMilliseconds: Int64
+  /// The groups of the stages before this one, by the topic that they work off, in the order of the way of a record.
+  public var stagesBefore: [(group: String, topic: Topic)]
+
+  /// A batch takes what is there, up to this: measured, a transaction of thousands costs little more than one of a
+  /// hundred, and more than this only adds memory and latency.
+  public static let maximumBatch = 4096
+  /// How long a poll waits for the first record; also the longest delay of a stop.
+  public static let pollMilliseconds: Int64 = 50
+  /// How often work that the clock brings is looked for: four times within the second that an expiry may take.
+  public static let scheduleMilliseconds: Int64 = 250
+  /// A record's timestamp is taken a little before it is in the log: what is due waits so much longer, so that a tick
+  /// does not pass it.
+  public static let settlingMilliseconds: Int64 = 300
+
+  public init(topics: TopicSettings, group: String, instance: String) {
+    self.topics = topics
+    self.group = group
+    self.instance = instance
+    isStatic = false
+    sessionTimeoutMilliseconds = WorkerSettings.defaultSessionTimeout
+    transactionTimeoutMilliseconds = WorkerSettings.defaultTransactionTimeout
+    stagesBefore = []
+  }
+}
+
+/// The one loop in which every stage runs: take a batch, fetch what it needs, decide, commit; recover after whatever
+/// went wrong. It blocks: run it on a thread of its own.
+public final class StageRunner {
+  let stage: any Stage
+  let log: any EventLog
+  let store: (any Store)?
+  let settings: RunnerSettings
+  let clock: any Clock
+  let logger: Logger
+  let metrics: Metrics
+  public let health = StageHealth()
+  let derivation: Derivation
+
+  /// What this loop knows of a partition that it owns.
+  struct Owned {
+    var epoch: Int64
+    /// The next offset to be worked on: the store's position, or the group's offset where there is no store.
+    var next: Int64?
+    /// What the log has as committed, as far as this loop knows.
+    var published: Int64?
+  }
+
+  var owned: [TopicPartition: Owned] = [:]
+  /// Partitions of `parked` that wait for their first record's time.
+  var waiting: [TopicPartition: (offset: Int64, until: Instant)] = [:]
+  var lastSchedule = Stopwatch()
+
+  public init(
+    stage: any Stage, log: any EventLog, store: (any Store)?, settings: RunnerSettings, clock: any Clock,
+    logger: Logger, metrics: Metrics
+  ) {
+    precondition(stage.hasState == (store != nil), "a stage with state needs a store, one without has none")
+    self.stage = stage
+    self.log = log
+    self.store = store
+    self.settings = settings
+    self.clock = clock
+    self.logger = logger
+    self.metrics = metrics
+    derivation = Derivation(stage: stage.name, topics: settings.topics)
+  }
+
+  /// Runs until the signal is set (the batch in hand is finished) or something happens that only people can mend.
+  public func run(until stop: StopSignal) throws(RunnerFailure) {
+    var backOff = BackOff()
+    while !stop.isSet {
+      do {
+        try session(until: stop) { backOff.reset() }
+      } catch let failure as RunnerFailure {
+        health.set(.failed(failure))
+        logger.error("stage stopped", ["stage": stage.name.rawValue, "reason": failure.description])
+        throw failure
+      } catch {
+        let reason = String(describing: error)
+        let pause = backOff.next()
+        health.set(.retrying(reason))
+        metrics.count("purchases_retries_total", "Sessions that ended in a failure that can heal", label)
+        logger.warning(
+          "stage will retry", ["stage": stage.name.rawValue, "reason": reason, "pause_ms": String(pause)])
+        stop.wait(milliseconds: pause)
+      }
+    }
+    health.set(.stopped)
+  }
+
+  var label: KeyValuePairs<String, String> { ["stage": stage.name.rawValue] }
+
+  /// One membership of the group, from joining to leaving.
+  private func session(until stop: StopSignal, onProgress: () -> Void) throws {
+    owned = [:]
+    waiting = [:]
+    let books = try store?.stage(stage.name.rawValue, group: settings.group)
+    defer { books?.close() }
+    let worker = try opened()
+    defer { worker.close() }
+    health.set(.working)
+    while !stop.isSet {
+      health.turn()
+      do {
+        switch try worker.poll(max: RunnerSettings.maximumBatch, waitMilliseconds: RunnerSettings.pollMilliseconds) {
+        case .assigned(let partitions):
+          logger.info("assigned", ["stage": stage.name.rawValue, "partitions": Self.list(partitions)])
+          try recover(partitions, worker, books)
+        case .revoked(let partitions, let lost):
+          logger.info(
+            "revoked", ["stage": stage.name.rawValue, "partitions": Self.list(partitions), "lost": String(lost)])
+          for partition in partitions {
+            owned[partition] = nil
+            waiting[partition] = nil
+          }
+          try worker.release(partitions)
+        case .records(let records, let membership):
+          try work(records, membership, worker, books)
+          onProgress()
+        case .idle: onProgress()
+        }
+        try wake(worker)
+        if lastSchedule.milliseconds >= RunnerSettings.scheduleMilliseconds {
+          try schedule(worker, books)
+          lastSchedule = Stopwatch()
+        }
+      } catch let failure as LogFailure where failure.kind == .stale || failure.kind == .aborted || failure.kind == .indefinite {
+        // The batch is dropped: what the store holds of it is published by whoever recovers the partition.
+        logger.warning("batch dropped", ["stage": stage.name.rawValue, "reason": failure.description])
+        metrics.count("purchases_batches_dropped_total", "Batches whose commit did not go through", label)
+        try recover(Array(owned.keys), worker, books)
+      } catch let failure as StoreFailure where failure.kind == .fenced {
+        logger.warning("fenced by the store", ["stage": stage.name.rawValue, "reason": failure.description])
+        metrics.count("purchases_fenced_total", "Batches that the store refused by epoch or position", label)
+        try recover(Array(owned.keys), worker, books)
+      }
+    }
+  }
+
+  private func opened() throws -> any LogWorker {
+    do {
+      return try log.worker(
+        WorkerSettings(
+          group: settings.group, topics: stage.inputs.map { settings.topics.name($0) }, instance: settings.instance,
+          isStatic: settings.isStatic, sessionTimeoutMilliseconds: settings.sessionTimeoutMilliseconds,
+          transactionTimeoutMilliseconds: settings.transactionTimeoutMilliseconds))
+    } catch { throw Self.final(error) ?? error }
+  }
+
+  /// What no retry will mend, as the failure that ends the loop.
+  static func final(_ error: any Error) -> RunnerFailure? {
+    if let failure = error as? LogFailure {
+      switch failure.kind {
+      case .fenced: return .fenced(failure.reason)
+      case .lost: return .lost(failure.reason)
+      case .refused, .corrupt: return .refused(failure.reason)
+      case .stale, .aborted, .indefinite, .unavailable: return nil
+      }
+    }
+    if let failure = error as? StoreFailure {
+      switch failure.kind {
+      case .refused, .corrupt: return .refused(failure.reason)
+      case .fenced, .conflict, .unavailable: return nil
+      }
+    }
+    return error as? RunnerFailure
+  }
+
+  static func list(_ partitions: [TopicPartition]) -> String {
+    partitions.sorted().map(\.description).joined(separator: " ")
+  }
+
+  /// Reads on where a parked record's time has come.
+  private func wake(_ worker: any LogWorker) throws {
+    guard !waiting.isEmpty else { return }
+    let now = clock.now()
+    for (partition, place) in waiting where place.until <= now {
+      waiting[partition] = nil
+      try worker.start([partition: place.offset])
+    }
+  }
+}
