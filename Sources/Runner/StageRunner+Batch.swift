@@ -14,32 +14,68 @@ extension StageRunner {
   ) throws {
     let watch = Stopwatch()
     let now = clock.now()
-    var segment: [Incoming] = []
-    segment.reserveCapacity(records.count)
-    var expected: [TopicPartition: Int64] = [:]
+    let due = try inHand(records, now, worker)
+    if stage.decidesRuns {
+      if !due.isEmpty {
+        let runs = runs(of: due)
+        try commit(due.count, membership, worker, books) { try self.decide(runs, now, books) }
+      }
+    } else {
+      for segment in segments(of: due) {
+        try commit(segment.count, membership, worker, books) { try self.decide(segment, now, books) }
+      }
+    }
+    metrics.observe("purchases_batch_seconds", "Time from poll to commit of a batch", label, watch.seconds)
+    metrics.observe("purchases_batch_records", "Records per batch", label, Double(records.count))
+  }
+
+  private func inHand(_ records: [StoredRecord], _ now: Instant, _ worker: any LogWorker) throws -> [StoredRecord] {
+    var due: [StoredRecord] = []
+    due.reserveCapacity(records.count)
     var cut: Set<TopicPartition> = []
     for stored in records {
       let partition = stored.coordinates.topicPartition
       guard let state = owned[partition], !cut.contains(partition) else { continue }
-      guard stored.coordinates.offset >= expected[partition] ?? state.next ?? 0 else { continue }
-      if let parking = Parking(ifParkedIn: settings.topics, stored), parking.notBefore > now {
+      guard stored.coordinates.offset >= state.next ?? 0 else { continue }
+      if let parking = Parking(ifParkedIn: settings.topics, stored), !stage.takesEveryRecord, parking.notBefore > now {
         cut.insert(partition)
         waiting[partition] = (stored.coordinates.offset, parking.notBefore)
         try worker.pause([partition])
         continue
       }
-      expected[partition] = stored.coordinates.offset + 1
+      due.append(stored)
+    }
+    return due
+  }
+
+  /// Cut before each record whose needs ask for everything before it to be in the store.
+  private func segments(of records: [StoredRecord]) -> [[Incoming]] {
+    var segments: [[Incoming]] = []
+    var segment: [Incoming] = []
+    segment.reserveCapacity(records.count)
+    for stored in records {
       let incoming = read(stored)
       if stage.beginsBatch(incoming), !segment.isEmpty {
-        try commit(segment, now, membership, worker, books)
-        segment.removeAll(keepingCapacity: true)
+        segments.append(segment)
+        segment = []
       }
       segment.append(incoming)
     }
-    guard !segment.isEmpty else { return }
-    try commit(segment, now, membership, worker, books)
-    metrics.observe("purchases_batch_seconds", "Time from poll to commit of a batch", label, watch.seconds)
-    metrics.observe("purchases_batch_records", "Records per batch", label, Double(records.count))
+    if !segment.isEmpty { segments.append(segment) }
+    return segments
+  }
+
+  private func runs(of records: [StoredRecord]) -> [Run] {
+    var order: [TopicPartition] = []
+    var byPartition: [TopicPartition: [StoredRecord]] = [:]
+    for stored in records {
+      let partition = stored.coordinates.topicPartition
+      if byPartition[partition] == nil { order.append(partition) }
+      byPartition[partition, default: []].append(stored)
+    }
+    return order.map {
+      Run(topic: settings.topics.topic(named: $0.topic) ?? stage.inputs[0], partition: $0, records: byPartition[$0] ?? [])
+    }
   }
 
   private func read(_ stored: StoredRecord) -> Incoming {
@@ -51,7 +87,7 @@ extension StageRunner {
     return Incoming(stored: stored, topic: topic, envelope: envelope).read(by: stage)
   }
 
-  private struct Decided {
+  private struct BatchOutcome {
     var writes: [Write] = []
     var outgoing: [TopicPartition: [ProducedRecord]] = [:]
     var next: [TopicPartition: Int64] = [:]
@@ -59,16 +95,16 @@ extension StageRunner {
     var parked = 0
   }
 
-  /// Decides a segment and commits it: the store first, then the log.
+  /// Decides and commits: the store first, then the log.
   private func commit(
-    _ segment: [Incoming], _ now: Instant, _ membership: Membership, _ worker: any LogWorker,
-    _ books: (any StageStore)?
+    _ count: Int, _ membership: Membership, _ worker: any LogWorker, _ books: (any StageStore)?,
+    decide: () throws -> BatchOutcome
   ) throws {
     var conflicts = 0
     while true {
-      let decided = try decide(segment, now, books)
+      let outcome = try decide()
       if let books {
-        do { try books.commit(transaction(decided), published: published(decided)) } catch {
+        do throws(StoreFailure) { try books.commit(transaction(outcome), published: published(outcome)) } catch {
           guard error.kind == .conflict else { throw Self.final(error) ?? error }
           conflicts += 1
           metrics.count("purchases_conflicts_total", "Batches decided again because another stage was first", label)
@@ -77,77 +113,108 @@ extension StageRunner {
           }
           continue
         }
-        for (partition, next) in decided.next { owned[partition]?.next = next }
+        for (partition, next) in outcome.next { owned[partition]?.next = next }
       }
-      do {
-        try worker.commit(decided.next.keys.sorted().flatMap { decided.outgoing[$0] ?? [] }, offsets: decided.next, membership: membership)
-      } catch { throw Self.final(error) ?? error }
-      for (partition, next) in decided.next {
+      let outgoing = outcome.next.keys.sorted().flatMap { outcome.outgoing[$0] ?? [] }
+      do { try worker.commit(outgoing, offsets: outcome.next, membership: membership) } catch {
+        throw Self.final(error) ?? error
+      }
+      for (partition, next) in outcome.next {
         owned[partition]?.next = next
         owned[partition]?.published = next
       }
-      metrics.count("purchases_records_total", "Records worked off", label, by: segment.count)
-      metrics.count("purchases_quarantined_total", "Records put into quarantine", label, by: decided.quarantined)
-      metrics.count("purchases_parked_total", "Records parked", label, by: decided.parked)
+      metrics.count("purchases_records_total", "Records worked off", label, by: count)
+      metrics.count("purchases_quarantined_total", "Records put into quarantine", label, by: outcome.quarantined)
+      metrics.count("purchases_parked_total", "Records parked", label, by: outcome.parked)
       return
     }
   }
 
-  private func transaction(_ decided: Decided) -> StoreTransaction {
+  private func transaction(_ outcome: BatchOutcome) -> StoreTransaction {
     StoreTransaction(
-      advances: decided.next.sorted { $0.key < $1.key }.map { partition, next in
+      advances: outcome.next.sorted { $0.key < $1.key }.map { partition, next in
         Advance(
           partition: partition, epoch: owned[partition]?.epoch ?? 0, from: owned[partition]?.next, next: next,
-          outgoing: decided.outgoing[partition] ?? [])
+          outgoing: outcome.outgoing[partition] ?? [])
       },
-      writes: decided.writes)
+      writes: outcome.writes)
   }
 
-  private func published(_ decided: Decided) -> [TopicPartition: Int64] {
+  private func published(_ outcome: BatchOutcome) -> [TopicPartition: Int64] {
     var published: [TopicPartition: Int64] = [:]
-    for partition in decided.next.keys { published[partition] = owned[partition]?.published }
+    for partition in outcome.next.keys { published[partition] = owned[partition]?.published }
     return published
   }
 
-  private func decide(_ segment: [Incoming], _ now: Instant, _ books: (any StageStore)?) throws -> Decided {
+  private func decide(_ segment: [Incoming], _ now: Instant, _ books: (any StageStore)?) throws -> BatchOutcome {
     let facts = WorkingSet()
-    if let books {
-      var round = 0
-      while true {
-        var missing: Set<Need> = []
-        for record in segment where canDecide(record) { facts.unknown(stage.needs(record, facts), into: &missing) }
-        guard !missing.isEmpty else { break }
-        round += 1
-        precondition(round <= Self.maximumNeedRounds, "\(stage.name.rawValue) never stops naming needs")
-        do { facts.add(try books.fetch(missing), for: missing) } catch { throw Self.final(error) ?? error }
-        guard stage.needsDependOnFacts else { break }
+    try fetch(into: facts, books) { missing in
+      for record in segment where self.canDecide(record) {
+        facts.unknown(self.stage.needs(record, facts), into: &missing)
       }
     }
-    var decided = Decided()
+    var outcome = BatchOutcome()
     for record in segment {
       let moment = Moment(now: now, parking: record.topic == .parked ? Parking(record.stored.record) : nil)
       let actions = canDecide(record) ? stage.decide(record, facts, moment) : [try refusal(record)]
-      for action in actions {
-        switch action {
-        case .write(let write): facts.apply(write)
-        case .stop(let reason): throw RunnerFailure.newerEvent("\(record.coordinates): \(reason)")
-        case .quarantine(let reason, let alarm):
-          decided.quarantined += 1
-          logger.warning(
-            "quarantined", [
-              "stage": stage.name.rawValue, "record": record.coordinates.description, "reason": reason,
-              "alarm": String(alarm),
-            ])
-        case .park: decided.parked += 1
-        case .emit: break
-        }
-      }
-      let partition = record.coordinates.topicPartition
-      decided.outgoing[partition, default: []] += derivation.records(of: record, actions, moment: moment)
-      decided.next[partition] = record.coordinates.offset + 1
+      try apply(actions, of: record, moment, facts, &outcome)
+      outcome.next[record.coordinates.topicPartition] = record.coordinates.offset + 1
     }
-    decided.writes = facts.writes
-    return decided
+    outcome.writes = facts.writes
+    return outcome
+  }
+
+  private func decide(_ runs: [Run], _ now: Instant, _ books: (any StageStore)?) throws -> BatchOutcome {
+    let facts = WorkingSet()
+    try fetch(into: facts, books) { missing in
+      for run in runs { facts.unknown(self.stage.needs(run: run, facts), into: &missing) }
+    }
+    var outcome = BatchOutcome()
+    let moment = Moment(now: now)
+    for run in runs {
+      for decided in stage.decide(run: run, facts, moment) {
+        try apply(decided.actions, of: read(run.records[decided.record]), moment, facts, &outcome)
+      }
+      if let last = run.records.last { outcome.next[run.partition] = last.coordinates.offset + 1 }
+    }
+    outcome.writes = facts.writes
+    return outcome
+  }
+
+  private func fetch(
+    into facts: WorkingSet, _ books: (any StageStore)?, naming needs: (inout Set<Need>) -> Void
+  ) throws {
+    guard let books else { return }
+    for _ in 0..<Self.maximumNeedRounds {
+      var missing: Set<Need> = []
+      needs(&missing)
+      guard !missing.isEmpty else { return }
+      do { facts.add(try books.fetch(missing), for: missing) } catch { throw Self.final(error) ?? error }
+      guard stage.needsDependOnFacts else { return }
+    }
+    preconditionFailure("\(stage.name.rawValue) never stops naming needs")
+  }
+
+  private func apply(
+    _ actions: [Action], of record: Incoming, _ moment: Moment, _ facts: WorkingSet, _ outcome: inout BatchOutcome
+  ) throws {
+    for action in actions {
+      switch action {
+      case .write(let write): facts.apply(write)
+      case .stop(let reason): throw RunnerFailure.newerEvent("\(record.coordinates): \(reason)")
+      case .quarantine(let reason, let alarm):
+        outcome.quarantined += 1
+        logger.warning(
+          "quarantined", [
+            "stage": stage.name.rawValue, "record": record.coordinates.description, "reason": reason,
+            "alarm": String(alarm),
+          ])
+      case .park: outcome.parked += 1
+      case .emit: break
+      }
+    }
+    let records = derivation.records(of: record, actions, moment: moment)
+    if !records.isEmpty { outcome.outgoing[record.coordinates.topicPartition, default: []] += records }
   }
 
   private func canDecide(_ record: Incoming) -> Bool { stage.takesEveryRecord || record.event != nil }

@@ -41,7 +41,8 @@ final class WorkingSet: Facts {
     case .insert(let row):
       rows[row.key] = row
       append(write, row.key)
-    case .merge(let row): writes.append(.merge(row))
+    // Rows that other partitions write too are not decided upon from this batch's view of them.
+    case .merge, .exchange: writes.append(write)
     case .delete(let key):
       rows[key] = nil
       if let place = placeOfWrite[key], case .put = writes[place] {
