@@ -213,9 +213,12 @@ extension Migration {
       "partition" INTEGER NOT NULL,
       size INTEGER NOT NULL CONSTRAINT audit_tree_size CHECK (size >= 0),
       frontier BLOB NOT NULL,
+      root TEXT NOT NULL,
+      latest_at INTEGER NOT NULL,
       checkpointed_size INTEGER NOT NULL,
       checkpointed_at INTEGER NOT NULL,
-      root TEXT NOT NULL,
+      checkpoint TEXT,
+      document BLOB,
       PRIMARY KEY (topic, "partition")
     ) STRICT;
     CREATE TRIGGER audit_tree_only_grows BEFORE UPDATE ON audit_tree
@@ -235,10 +238,11 @@ extension Migration {
       environment TEXT NOT NULL,
       subject TEXT NOT NULL,
       purchased_at INTEGER,
-      decided_at INTEGER,
+      verified_at INTEGER,
+      rejected_at INTEGER,
+      failed_at INTEGER,
       granted_at INTEGER,
       finished_at INTEGER,
-      account TEXT,
       reported INTEGER,
       look_at INTEGER,
       PRIMARY KEY (environment, subject)

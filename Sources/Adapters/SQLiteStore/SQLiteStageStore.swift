@@ -188,6 +188,10 @@ extension SQLiteStageStore {
           switch need {
           case .row(let key):
             if let row = try statements(key.table).row(key) { fetched.rows[key] = row }
+          case .watch(let instant, let limit):
+            fetched.queries[need] = try connection.rows(
+              of: .auditWatch, "look_at <= ? ORDER BY look_at, environment, subject LIMIT ?",
+              [.integer(instant.milliseconds), .integer(Int64(limit))])
           case .due(let partition, let instant, let limit):
             fetched.queries[need] = try accounts(
               #""partition" = ? AND due_at <= ? ORDER BY due_at, environment, account LIMIT ?"#,

@@ -71,6 +71,14 @@ final class TableStatements {
     case .insert: return insert
     case .put: return insert + onConflict + columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
     case .merge: return insert + onConflict + table.columns.map(merged).joined(separator: ", ")
+    case .exchange:
+      // Numbered, since the values come in the order key, new, old.
+      func numbered(_ names: [String], _ comparison: String, from first: Int) -> [String] {
+        names.enumerated().map { index, name in "\(name) \(comparison) ?\(first + index)" }
+      }
+      let set = numbered(columns, "=", from: key.count + 1).joined(separator: ", ")
+      let unchanged = numbered(key, "=", from: 1) + numbered(columns, "IS", from: key.count + columns.count + 1)
+      return "UPDATE \(quotedName) SET \(set) WHERE \(unchanged.joined(separator: " AND "))"
     case .delete: return "DELETE FROM \(quotedName) WHERE \(matchesKey)"
     }
   }

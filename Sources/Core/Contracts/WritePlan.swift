@@ -3,12 +3,13 @@
 /// To apply the groups in their order has the same effect as to apply the writes one by one, and lets a store move
 /// thousands of rows in one statement.
 public struct WritePlan: Sendable {
-  public enum Kind: Sendable, Hashable { case put, insert, merge, delete }
+  public enum Kind: Sendable, Hashable { case put, insert, merge, delete, exchange }
 
   public struct Group: Sendable {
     public let table: Table
     public let kind: Kind
-    /// The values of the key, then those of the columns; of a delete the key's only.
+    /// The values of the key, then those of the columns; of a delete the key's only, of an exchange also those that the
+    /// columns must still have.
     public fileprivate(set) var rows: [[Value]]
   }
 
@@ -69,7 +70,7 @@ public struct WritePlan: Sendable {
 extension Write {
   public var key: RowKey {
     switch self {
-    case .put(let row), .insert(let row), .merge(let row): row.key
+    case .put(let row), .insert(let row), .merge(let row), .exchange(let row, _): row.key
     case .delete(let key): key
     }
   }
@@ -91,6 +92,9 @@ private struct Effect {
     case .insert(let row): self.init(.insert, row.values)
     case .merge(let row): self.init(.merge, row.values)
     case .delete: self.init(.delete, [])
+    case .exchange(let row, let was):
+      precondition(was.count == row.values.count, "an exchange names all columns of \(row.key.table.name)")
+      self.init(.exchange, row.values + was)
     }
   }
 
@@ -103,8 +107,8 @@ private struct Effect {
     case (.insert, .put): Effect(.insert, next.values)
     case (.put, .merge), (.insert, .merge), (.merge, .merge): Effect(kind, merged(with: next.values, key.table))
     case (.put, .insert), (.insert, .insert), (.merge, .insert): throw .conflict(key.table)
-    // Whether the row was there before must still be told.
-    case (.insert, .delete): nil
+    // Whether the row was there before, and what it held, must still be told.
+    case (.insert, .delete), (.exchange, _), (_, .exchange): nil
     }
   }
 
@@ -126,7 +130,7 @@ private struct Effect {
       guard value != .null, column.holds(value) else { throw .misfit(key.table, column) }
     }
     // A merge leaves out what it does not set.
-    for (column, value) in zip(key.table.columns, values) {
+    for (column, value) in zip(key.table.columns + key.table.columns, values) {
       guard column.holds(value) else { throw .misfit(key.table, column) }
     }
   }

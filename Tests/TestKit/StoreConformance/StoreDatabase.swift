@@ -156,3 +156,18 @@ func watch(_ subject: String, _ columns: [String: Value]) -> Row {
     RowKey(.auditWatch, [.text("Production"), .text(subject)]),
     Table.auditWatch.columns.map { columns[$0.name] ?? .null })
 }
+
+// Only tests print rows: in a log line they could hold what nobody should read there.
+extension Table: CustomStringConvertible { public var description: String { name } }
+extension RowKey: CustomStringConvertible { public var description: String { "\(table)\(values)" } }
+extension Row: CustomStringConvertible { public var description: String { "\(key)=\(values)" } }
+extension Value: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .null: "null"
+    case .integer(let value): "\(value)"
+    case .text(let value): "\"\(value)\""
+    case .bytes(let value): value.count > 32 ? "\(value.count) bytes" : "\(value)"
+    }
+  }
+}

@@ -114,7 +114,7 @@ private func forbidden(
     for write in writes {
       let wanted: Row? =
         switch write {
-        case .put(let row), .insert(let row), .merge(let row): row
+        case .put(let row), .insert(let row), .merge(let row), .exchange(let row, _): row
         case .delete: nil
         }
       try Conformance.expectEqual(try reader.row(write.key), wanted)
@@ -145,5 +145,5 @@ private func changed(_ version: Int64) -> Row {
 private func tree(size: Int64) -> Row {
   Row(
     RowKey(.auditTree, [.text("purchases.owned"), .integer(0)]),
-    [.integer(size), .bytes([1]), .integer(3), .integer(0), .text("root")])
+    [.integer(size), .bytes([1]), .text("root"), .integer(0), .integer(3), .integer(0), .null, .null])
 }

@@ -38,6 +38,20 @@ let storeReadCases: [StoreCase] = [
     try Conformance.expectEqual(try waiting(1), ["b"])
   },
 
+  StoreCase("what audit must look at comes in order, up to the instant and the limit") { database in
+    let worker = try database.worker()
+    try worker.commit(
+      [("b", 5), ("B", 5), ("a", 7), ("z", 3), ("later", 8)].map { subject, instant in
+        .put(watch(subject, ["look_at": .integer(instant)]))
+      } + [.put(watch("closed", [:]))])
+    func due(_ limit: Int) throws -> [String] {
+      let need = Need.watch(upTo: Instant(milliseconds: 7), limit: limit)
+      return try (worker.stage.fetch([need]).queries[need] ?? []).map { $0.key.values[1].text ?? "" }
+    }
+    try Conformance.expectEqual(try due(9), ["z", "B", "b", "a"])
+    try Conformance.expectEqual(try due(1), ["z"])
+  },
+
   StoreCase("rows and queries in one fetch, and absent rows are absent") { database in
     let worker = try database.worker()
     try worker.commit([.put(account("a", due: 1)), .put(alias("x", "y")), .put(chain("1", account: "a"))])

@@ -19,10 +19,10 @@ let storeWriteCases: [StoreCase] = [
 
   StoreCase("a put replaces the whole row") { database in
     let worker = try database.worker()
-    try worker.commit([.put(watch("s", ["purchased_at": .integer(5), "account": .text("a")]))])
-    try worker.commit([.put(watch("s", ["decided_at": .integer(7)]))])
+    try worker.commit([.put(watch("s", ["purchased_at": .integer(5), "reported": .integer(1)]))])
+    try worker.commit([.put(watch("s", ["verified_at": .integer(7)]))])
     try Conformance.expectEqual(
-      try worker.row(watch("s", [:]).key), watch("s", ["decided_at": .integer(7)]))
+      try worker.row(watch("s", [:]).key), watch("s", ["verified_at": .integer(7)]))
   },
 
   StoreCase("a delete removes, and removing nothing is no error") { database in
@@ -40,15 +40,30 @@ let storeWriteCases: [StoreCase] = [
     try worker.commit([
       .merge(watch("s", ["purchased_at": .integer(9), "reported": .integer(3), "granted_at": .integer(6)]))
     ])
-    try worker.commit([.merge(watch("s", ["purchased_at": .integer(4), "account": .text("a")]))])
+    try worker.commit([.merge(watch("s", ["purchased_at": .integer(4), "look_at": .integer(8)]))])
     try worker.commit([.merge(watch("s", [:]))])
     try Conformance.expectEqual(
       try worker.row(key),
       watch(
         "s",
         [
-          "purchased_at": .integer(4), "reported": .integer(3), "granted_at": .integer(6), "account": .text("a"),
+          "purchased_at": .integer(4), "reported": .integer(3), "granted_at": .integer(6), "look_at": .integer(8),
         ]))
+  },
+
+  StoreCase("an exchange replaces what has not changed, and nothing else") { database in
+    let worker = try database.worker()
+    let first = watch("s", ["purchased_at": .integer(5), "look_at": .integer(9)])
+    let second = watch("s", ["purchased_at": .integer(5), "reported": .integer(1)])
+    let third = watch("s", ["purchased_at": .integer(3), "look_at": .integer(8)])
+    try worker.commit([.put(first)])
+    try worker.commit([.exchange(third, was: second.values), .exchange(watch("t", [:]), was: first.values)])
+    try Conformance.expectEqual(try worker.row(first.key), first, "another row was meant:")
+    try Conformance.expectEqual(try worker.row(watch("t", [:]).key), nil, "there was none:")
+    try worker.stage.amend([.exchange(second, was: first.values)], epochs: [.first: worker.epoch])
+    try Conformance.expectEqual(try worker.row(first.key), second)
+    try worker.commit([.exchange(third, was: second.values), .exchange(first, was: third.values)])
+    try Conformance.expectEqual(try worker.row(first.key), first)
   },
 
   StoreCase("an insert that meets a row is a conflict that names the table, and leaves nothing") { database in
@@ -179,8 +194,7 @@ private func anyOrderOfWrites(_ database: any StoreDatabase, _ seed: UInt64) thr
     return watch(
       "s\(Int.random(in: 0..<4, using: &random))",
       [
-        "purchased_at": maybe(), "decided_at": maybe(), "reported": maybe(), "look_at": maybe(),
-        "account": Bool.random(using: &random) ? .null : .text("a\(Int.random(in: 0...9, using: &random))"),
+        "purchased_at": maybe(), "verified_at": maybe(), "reported": maybe(), "look_at": maybe(),
       ])
   }
   for round in 0..<120 {
@@ -192,7 +206,10 @@ private func anyOrderOfWrites(_ database: any StoreDatabase, _ seed: UInt64) thr
         switch Int.random(in: 0..<8, using: &random) {
         case 0, 1: .put(row)
         case 2: .insert(row)
-        case 3, 4, 5: .merge(row)
+        case 3, 4: .merge(row)
+        case 5:
+          // Half of them name what the row holds at that moment.
+          .exchange(row, was: (Bool.random(using: &random) ? after[row.key] : nil)?.values ?? randomRow().values)
         default: .delete(row.key)
         }
       isConflict = apply(write, to: &after) || isConflict
@@ -218,6 +235,8 @@ private func apply(_ write: Write, to rows: inout [RowKey: Row]) -> Bool {
   case .insert(let row):
     if rows[row.key] != nil { return true }
     rows[row.key] = row
+  case .exchange(let row, let was):
+    if rows[row.key]?.values == was { rows[row.key] = row }
   case .merge(let row):
     guard var old = rows[row.key] else {
       rows[row.key] = row
