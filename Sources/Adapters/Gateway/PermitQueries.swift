@@ -1,0 +1,100 @@
+import Glibc
+import PurchasesContracts
+import PurchasesCore
+import PurchasesJSON
+import Synchronization
+
+/// A permit as it stands in the store.
+struct PermitRow {
+  let row: Row
+
+  /// Terminal answers don't change any more; a pending one is worth waiting on.
+  var isPending: Bool { row["status"].text == "pending" }
+
+  func write(_ json: inout JSONWriter) {
+    json.field("proof", row.key.values[2].text)
+    json.field("status", row["status"].text)
+    json.field("content", row["content"].text)
+    json.field("reason", row["reason"].text)
+    json.field("transactionId", row["transaction"].text)
+    json.field("productId", row["product"].text)
+    json.field("event", row["event"].text)
+    json.field("decidedAt", row["decided_at"].integer.map { Instant(milliseconds: $0).rfc3339 })
+  }
+}
+
+/// Reads permits, waiting for them where asked.
+final class PermitQueries: Sendable {
+  private let store: any StoreReader
+  private let settings: Gateway.Settings
+  private let waiters = Mutex(0)
+  private let stopping = Atomic(false)
+
+  /// The first look comes soon, since the pipeline needs some tens of milliseconds; the pauses grow, so that long waits
+  /// cost the store little.
+  private static let firstPauseMilliseconds = 15.0
+  private static let longestPauseMilliseconds = 400.0
+  private static let growth = 1.4
+
+  init(store: any StoreReader, settings: Gateway.Settings) {
+    self.store = store
+    self.settings = settings
+  }
+
+  /// Ends every wait within the longest pause.
+  func stop() {
+    stopping.store(true, ordering: .relaxed)
+  }
+
+  func permit(
+    _ environment: Environment, _ account: Account, proof: String, waitSeconds: Double
+  ) throws(StoreFailure) -> PermitRow? {
+    let key = RowKey(.permit, [.text(environment.rawValue), .text(account.text), .text(proof)])
+    return try repeated(waitSeconds) { () throws(StoreFailure) in try store.row(key).map { PermitRow(row: $0) } }
+  }
+
+  /// Of several proofs of one transaction the answer decided last, a terminal one before a pending one.
+  func permit(
+    _ environment: Environment, _ account: Account, transaction: TransactionID, waitSeconds: Double
+  ) throws(StoreFailure) -> PermitRow? {
+    try repeated(waitSeconds) { () throws(StoreFailure) in
+      let rows = try store.rows(
+        .permit, where: "transaction", is: .text(transaction.text), limit: Self.maximumProofsOfATransaction)
+      return rows.filter {
+        $0.key.values[0].text == environment.rawValue && $0.key.values[1].text == account.text
+      }.map { PermitRow(row: $0) }.max { a, b in
+        (a.isPending ? 0 : 1, a.row["decided_at"].integer ?? 0) < (b.isPending ? 0 : 1, b.row["decided_at"].integer ?? 0)
+      }
+    }
+  }
+
+  /// A device signs the same transaction anew at every launch at most; a thousand launches is more than any keeps open.
+  private static let maximumProofsOfATransaction = 1000
+
+  private func repeated(
+    _ seconds: Double, _ read: () throws(StoreFailure) -> PermitRow?
+  ) throws(StoreFailure) -> PermitRow? {
+    var found = try read()
+    guard seconds > 0, found?.isPending ?? true, enter() else { return found }
+    defer { waiters.withLock { $0 -= 1 } }
+    let end = ContinuousClock.now + .seconds(min(seconds, settings.maxWaitSeconds))
+    var pause = Self.firstPauseMilliseconds
+    while found?.isPending ?? true, !stopping.load(ordering: .relaxed) {
+      let left = ContinuousClock.now.duration(to: end)
+      guard left > .zero else { break }
+      let milliseconds = min(pause, Double(left.components.attoseconds) / 1e15 + Double(left.components.seconds) * 1e3)
+      usleep(UInt32(max(1, milliseconds * 1000)))
+      pause = min(pause * Self.growth, Self.longestPauseMilliseconds)
+      found = try read()
+    }
+    return found
+  }
+
+  private func enter() -> Bool {
+    waiters.withLock {
+      guard $0 < settings.maxWaiters else { return false }
+      $0 += 1
+      return true
+    }
+  }
+}
