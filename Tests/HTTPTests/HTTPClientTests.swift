@@ -1,6 +1,7 @@
 import Foundation
 import PurchasesHTTPClient
 import PurchasesHTTPServer
+import PurchasesTestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))

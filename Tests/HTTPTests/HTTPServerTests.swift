@@ -1,5 +1,6 @@
 import PurchasesHTTPClient
 import PurchasesHTTPServer
+import PurchasesTestKit
 import Testing
 
 private func echo(_ request: HTTPRequest) -> HTTPResponse {

@@ -22,20 +22,26 @@ struct AccountQueries: Sendable {
       json.field("version", head?["version"].integer ?? 0)
       json.field("catalogueVersion", head?["catalogue_version"].text)
       json.field("waiting", head?["waiting"].integer == 1)
-      json.field("entitlements", array: { json in
-        for row in entitlements { json.object { Self.write(row, at: instant, &$0) } }
-      })
-      json.field("balances", array: { json in
-        for row in balances {
-          json.object { json in
-            json.field("unit", row.key.values[2].text)
-            json.field("amount", row["amount"].integer)
+      json.field(
+        "entitlements",
+        array: { json in
+          for row in entitlements { json.object { Self.write(row, at: instant, &$0) } }
+        })
+      json.field(
+        "balances",
+        array: { json in
+          for row in balances {
+            json.object { json in
+              json.field("unit", row.key.values[2].text)
+              json.field("amount", row["amount"].integer)
+            }
           }
-        }
-      })
-      json.field("permits", array: { json in
-        for row in permits { json.object { PermitRow(row: row).write(&$0) } }
-      })
+        })
+      json.field(
+        "permits",
+        array: { json in
+          for row in permits { json.object { PermitRow(row: row).write(&$0) } }
+        })
       // More than the limit is told rather than cut in silence: each permit can be asked for by itself.
       json.field("permitsAreComplete", permits.count < Self.maximumRows)
     }

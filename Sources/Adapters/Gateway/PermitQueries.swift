@@ -63,7 +63,9 @@ final class PermitQueries: Sendable {
       return rows.filter {
         $0.key.values[0].text == environment.rawValue && $0.key.values[1].text == account.text
       }.map { PermitRow(row: $0) }.max { a, b in
-        (a.isPending ? 0 : 1, a.row["decided_at"].integer ?? 0) < (b.isPending ? 0 : 1, b.row["decided_at"].integer ?? 0)
+        (a.isPending ? 0 : 1, a.row["decided_at"].integer ?? 0) < (
+          b.isPending ? 0 : 1, b.row["decided_at"].integer ?? 0
+        )
       }
     }
   }

@@ -1,12 +1,14 @@
 import Foundation
 
 /// A door that stays shut until it is opened.
-final class Gate: Sendable {
+public final class Gate: Sendable {
   private let condition = NSCondition()
   nonisolated(unsafe) private var isOpen = false
   nonisolated(unsafe) private var arrived = 0
 
-  func pass() {
+  public init() {}
+
+  public func pass() {
     condition.withLock {
       arrived += 1
       condition.broadcast()
@@ -14,7 +16,7 @@ final class Gate: Sendable {
     }
   }
 
-  func open() {
+  public func open() {
     condition.withLock {
       isOpen = true
       condition.broadcast()
@@ -22,13 +24,13 @@ final class Gate: Sendable {
   }
 
   /// Waits until so many have come to the door.
-  func awaitArrivals(_ count: Int) {
+  public func awaitArrivals(_ count: Int) {
     condition.withLock { while arrived < count { condition.wait() } }
   }
 }
 
 /// Runs `body` so many times on threads of their own and answers the results when all have ended.
-func onThreads<Result: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> Result) -> Running<Result> {
+public func onThreads<Result: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> Result) -> Running<Result> {
   let running = Running<Result>(count)
   for index in 0..<count {
     Thread.detachNewThread { running.ended(body(index)) }
@@ -36,7 +38,7 @@ func onThreads<Result: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int)
   return running
 }
 
-final class Running<Result: Sendable>: Sendable {
+public final class Running<Result: Sendable>: Sendable {
   private let condition = NSCondition()
   nonisolated(unsafe) private var results: [Result] = []
   private let count: Int
@@ -52,7 +54,7 @@ final class Running<Result: Sendable>: Sendable {
     }
   }
 
-  func wait() -> [Result] {
+  public func wait() -> [Result] {
     condition.withLock {
       while results.count < count { condition.wait() }
       return results

@@ -1,0 +1,202 @@
+import PurchasesContracts
+import PurchasesCore
+import PurchasesCryptography
+import PurchasesGateway
+import PurchasesHTTPServer
+import PurchasesJSON
+import PurchasesTestKit
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct AnswerTests {
+  let digest = SHA256.digest(GatewayFixture.transaction("1")).hex
+
+  @Test func permitByProofInAllItsStates() throws {
+    let gateway = try GatewayFixture()
+    let path = "/v1/permits/Production/\(GatewayFixture.account)/\(digest)"
+    #expect(try gateway.send("GET", path).json == ["proof": .string(digest), "status": "pending"])
+    gateway.permit(proof: digest, status: "finishable")
+    let found = try gateway.send("GET", path)
+    #expect(found.status == 200)
+    #expect(
+      found.json == [
+        "proof": .string(digest), "status": "finishable", "content": "granted", "reason": "granted",
+        "transactionId": "1", "productId": "coins", "event": "e1", "decidedAt": "1970-01-01T00:00:01.000Z",
+      ])
+    // The account's case, where it is a UUID, and the digest's don't matter; another account learns nothing.
+    let loud = "/v1/permits/Production/\(GatewayFixture.account.uppercased())/\(digest.uppercased())"
+    #expect(try gateway.send("GET", loud).json == found.json)
+    #expect(try gateway.send("GET", "/v1/permits/Production/other/\(digest)").json?["status"] == "pending")
+    #expect(
+      try gateway.send("GET", "/v1/permits/Sandbox/\(GatewayFixture.account)/\(digest)").json?["status"] == "pending")
+    #expect(try gateway.send("HEAD", path).answer.body.isEmpty)
+  }
+
+  @Test func permitByTransactionPrefersWhatIsDecided() throws {
+    let gateway = try GatewayFixture()
+    let path = "/v1/permits/Production/\(GatewayFixture.account)?transaction=1"
+    #expect(try gateway.send("GET", path).json?["status"] == "pending")
+    gateway.permit(proof: "a", status: "pending", decidedAt: 9000)
+    gateway.permit(proof: "b", status: "finishable", decidedAt: 2000)
+    gateway.permit(proof: "c", status: "refused", decidedAt: 1000)
+    #expect(try gateway.send("GET", path).json?["proof"] == "b")
+    #expect(try gateway.send("GET", "/v1/permits/Production/u?transaction=1").json?["status"] == "pending")
+    #expect(try gateway.send("GET", "/v1/permits/Production/u?transaction=").status == 400)
+    #expect(try gateway.send("GET", "/v1/permits/Production/u").status == 400)
+  }
+
+  @Test func aWaitEndsWithTheDecision() throws {
+    let gateway = try GatewayFixture()
+    gateway.permit(proof: digest, status: "pending")
+    let path = "/v1/permits/Production/\(GatewayFixture.account)/\(digest)?wait=40"
+    let polls = onThreads(20) { _ in try? gateway.send("GET", path).json?["status"]?.string }
+    while gateway.store.reads < 40 {}
+    gateway.permit(proof: digest, status: "refused")
+    #expect(polls.wait() == Array(repeating: "refused", count: 20))
+  }
+
+  @Test func anEventsAnswerBringsThePermitThatCameInTime() throws {
+    let gateway = try GatewayFixture()
+    let late = onThreads(1) { [digest] _ in
+      while gateway.store.reads < 2 {}
+      gateway.permit(proof: digest, status: "finishable")
+    }
+    let answer = try gateway.send("POST", "/v1/events?wait=40", GatewayFixture.purchased("1"))
+    _ = late.wait()
+    #expect(answer.status == 202)
+    #expect(answer.json?["permit"]?["status"] == "finishable")
+    let none = try gateway.send("POST", "/v1/events?wait=0.02", GatewayFixture.purchased("2"))
+    #expect(none.status == 202)
+    #expect(none.json?["permit"] == nil)
+    gateway.store.fail(StoreFailure(.unavailable, "down"))
+    #expect(try gateway.send("POST", "/v1/events?wait=1", GatewayFixture.purchased("3")).status == 202)
+  }
+
+  @Test func tooManyWaitersAreAnsweredAtOnce() throws {
+    let gateway = try GatewayFixture(maxWaiters: 2)
+    let path = "/v1/permits/Production/u/x?wait=25"
+    let waiting = onThreads(2) { _ in try? gateway.send("GET", path).status }
+    while gateway.store.reads < 8 {}
+    // With both places taken this returns by itself, long before its wait is over.
+    #expect(try gateway.send("GET", path).json?["status"] == "pending")
+    let key = RowKey(.permit, [.text("Production"), .text("u"), .text("x")])
+    gateway.store.put(
+      Row(key, Table.permit.columns.map { $0.kind == .integer ? .integer(1) : .text("finishable") }))
+    #expect(waiting.wait() == [200, 200])
+  }
+
+  @Test(arguments: ["-1", "x", "nan", "inf", ""])
+  func aWaitMustBeANumber(wait: String) throws {
+    let gateway = try GatewayFixture()
+    let answer = try gateway.send("GET", "/v1/permits/Production/u/x?wait=\(wait)")
+    #expect(answer.status == 400)
+    #expect(answer.json?["field"] == "wait")
+  }
+
+  @Test func accountAtAnInstant() throws {
+    let gateway = try GatewayFixture()
+    let path = "/v1/accounts/Production/\(GatewayFixture.account)"
+    let empty = try gateway.send("GET", path)
+    #expect(empty.json?["version"]?.int64 == 0)
+    #expect(empty.json?["entitlements"]?.array == [])
+    let now = FixedClock.instant.milliseconds
+    for (name, end) in [("ended", now), ("going", now + 1), ("lasting", Int64?.none)] as [(String, Int64?)] {
+      let key = RowKey(.entitlement, [.text("Production"), .text(GatewayFixture.account), .text(name)])
+      gateway.store.put(
+        Row(
+          key,
+          Table.entitlement.columns.map { column in
+            switch column.name {
+            case "active": .integer(1)
+            case "ends_at": Value(end)
+            case "catalogue_version": .text("c1")
+            case "version": .integer(3)
+            case "document": .bytes([])
+            default: .null
+            }
+          }))
+    }
+    gateway.store.put(
+      Row(RowKey(.balance, [.text("Production"), .text(GatewayFixture.account), .text("coins")]), [.integer(-80)]))
+    gateway.permit(proof: digest, status: "finishable")
+    let answer = try gateway.send("GET", path)
+    #expect(answer.json?["at"]?.string == FixedClock.instant.rfc3339)
+    let entitlements = answer.json?["entitlements"]?.array ?? []
+    #expect(entitlements.map { $0["entitlement"]?.string } == ["ended", "going", "lasting"])
+    #expect(entitlements.map { $0["active"]?.bool } == [false, true, true])
+    #expect(answer.json?["balances"]?.array == [["unit": "coins", "amount": .integer(-80)]])
+    #expect(answer.json?["permits"]?.array?.first?["status"] == "finishable")
+  }
+
+  @Test func wrongNamesInThePath() throws {
+    let gateway = try GatewayFixture()
+    #expect(try gateway.send("GET", "/v1/accounts/production/u").json?["field"] == "environment")
+    #expect(try gateway.send("GET", "/v1/accounts/Production/a%2Fb").json?["field"] == "account")
+    #expect(try gateway.send("GET", "/v1/permits/Production/u/").json?["field"] == "proof")
+    #expect(gateway.store.reads == 0)
+  }
+
+  @Test func aStoreThatIsDownOrAbsent() throws {
+    let gateway = try GatewayFixture()
+    gateway.store.fail(StoreFailure(.unavailable, "postgres at db-3"))
+    let down = try gateway.send("GET", "/v1/accounts/Production/u")
+    #expect(down.status == 503)
+    #expect(!String(decoding: down.answer.body, as: UTF8.self).contains("db-3"))
+    let bare = try GatewayFixture(hasStore: false)
+    #expect(try bare.send("GET", "/v1/accounts/Production/u").status == 501)
+    #expect(try bare.send("POST", "/v1/events?wait=5", GatewayFixture.purchased("1")).status == 202)
+  }
+
+  @Test func notificationsAreKeptByteForByteAndNeedNoToken() throws {
+    let gateway = try GatewayFixture()
+    let payload = GatewayFixture.jws(
+      #"{"notificationUUID":"0B4D9F7E-0000-4000-8000-000000000001","data":{"environment":"Sandbox","signedTransactionInfo":"\#(GatewayFixture.transaction("9", original: "8"))"}}"#
+    )
+    let body = "{ \"signedPayload\" : \"\(payload)\", \"later\": [1.50] }\n"
+    let answer = try gateway.send("POST", "/v1/notifications", body, type: nil, token: nil)
+    #expect(answer.status == 200)
+    let record = try #require(gateway.producer.records.first)
+    #expect(record.record.value == Array(body.utf8))
+    #expect(record.record.key == Array("Sandbox/8".utf8))
+    #expect(try Envelope(reading: record.record).type == .storeNotified)
+    let again = try gateway.send("POST", "/v1/notifications", #"{"signedPayload":"\#(payload)"}"#, token: "wrong")
+    #expect(again.json?["id"] == answer.json?["id"])
+    // A signature that is no JWS at all is still not judged here.
+    #expect(try gateway.send("POST", "/v1/notifications", #"{"signedPayload":"?"}"#, token: nil).status == 200)
+    for bad in [
+      "", "x", "[]", "{}", #"{"signedPayload":7}"#, #"{"signedPayload":""}"#, #"{"signedPayload":null}"#,
+      #"{"signedPayload":"a","backfill":true}"#, #"{"signedPayload":"a","signedPayload":"b"}"#,
+    ] {
+      #expect(try gateway.send("POST", "/v1/notifications", bad, token: nil).status == 400, "\(bad)")
+    }
+    #expect(gateway.producer.records.count == 3)
+  }
+
+  @Test func healthAndMetrics() throws {
+    let reasons = Mutex<[String]>([])
+    let dead = Mutex<String?>(nil)
+    let answered = Mutex<[Gateway.Answered]>([])
+    let gateway = try GatewayFixture(
+      probes: .init(
+        dead: { dead.withLock { $0 } }, unready: { reasons.withLock { $0 } }, metrics: { "purchases_up 1\n" },
+        answered: { one in answered.withLock { $0.append(one) } }))
+    #expect(try gateway.send("GET", "/livez", token: nil).status == 200)
+    #expect(try gateway.send("GET", "/readyz", token: nil).status == 200)
+    let metrics = try gateway.send("GET", "/metrics", token: nil)
+    #expect(metrics.answer.body == Array("purchases_up 1\n".utf8))
+    #expect(metrics.answer.header("content-type") == "text/plain; version=0.0.4; charset=utf-8")
+    reasons.withLock { $0 = ["the log cannot be reached", "the store is busy"] }
+    dead.withLock { $0 = "stage entitlements stopped" }
+    let unready = try gateway.send("GET", "/readyz", token: nil)
+    #expect(unready.status == 503)
+    #expect(unready.answer.body == Array("the log cannot be reached\nthe store is busy\n".utf8))
+    #expect(try gateway.send("GET", "/livez", token: nil).status == 503)
+    _ = try gateway.send("GET", "/v1/permits/Production/canary/canary")
+    _ = try gateway.send("POST", "/v1/events", GatewayFixture.purchased("1"))
+    let seen = answered.withLock { $0 }
+    #expect(seen.map(\.route) == ["/livez", "/readyz", "/metrics", "/readyz", "/livez", "/v1/permits", "/v1/events"])
+    #expect(seen.last?.accepted == 1)
+    #expect(!seen.map { "\($0)" }.joined().contains("canary"))
+  }
+}
