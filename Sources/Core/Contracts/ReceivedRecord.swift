@@ -53,11 +53,17 @@ public struct ReceivedRecord: Sendable, Hashable {
     return SHA256.digest(bytes).hex
   }
 
+  /// Of a payment that names a transaction: what auditing follows it by.
+  public var subject: TransactionSubject? {
+    guard case .payment(let payment) = event, let environment, let transaction = payment.transaction else { return nil }
+    return TransactionSubject(environment, transaction)
+  }
+
   public func produced(
     to topics: TopicSettings, source: String, at now: Instant, traceparent: String? = nil
   ) -> ProducedRecord {
     let envelope = Envelope(
-      id: id, source: source, type: event.type, subject: key, time: now, traceparent: traceparent)
+      id: id, source: source, type: event.type, subject: subject?.text, time: now, traceparent: traceparent)
     return ProducedRecord(
       topic: topics.name(.received),
       record: Record(key: Array(key.utf8), value: data, headers: envelope.headers, timestamp: now))
