@@ -43,8 +43,19 @@ public final class ChainCache: Sendable {
   public func judge<Failure: Error>(
     header: ArraySlice<UInt8>, at time: Int64, x5c: () throws(Failure) -> [[UInt8]]
   ) throws(Failure) -> Result<JudgedChain, ChainFailure> {
+    switch try inspect(header: header, x5c: x5c) {
+    case .success(let chain): Self.answer(chain, at: time)
+    case .failure(let failure): .failure(failure)
+    }
+  }
+
+  /// All of the judgement that doesn't depend on time, for who learns the time only from what the chain signed;
+  /// ``JudgedChain/failure(at:)`` is the rest.
+  public func inspect<Failure: Error>(
+    header: ArraySlice<UInt8>, x5c: () throws(Failure) -> [[UInt8]]
+  ) throws(Failure) -> Result<JudgedChain, ChainFailure> {
     let key = ByteKey(bytes: header)
-    if let known = state.withLock({ $0.headers[key] }) { return Self.answer(known, at: time) }
+    if let known = state.withLock({ $0.headers[key] }) { return .success(known) }
     let certificates = try x5c()
     do {
       let chain = try chain(for: certificates)
@@ -55,7 +66,7 @@ public final class ChainCache: Sendable {
         state.headerOrder.append(owned)
         if state.headerOrder.count > capacity { state.headers[state.headerOrder.removeFirst()] = nil }
       }
-      return Self.answer(chain, at: time)
+      return .success(chain)
     } catch {
       return .failure(error)
     }
