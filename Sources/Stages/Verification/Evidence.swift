@@ -1,0 +1,41 @@
+import PurchasesCore
+import PurchasesCryptography
+import PurchasesJSON
+
+/// What a verdict rests on. Anyone with the proof, the anchors and this can judge again and must come to the same.
+struct Evidence {
+  /// Changes whenever the same proof could get another verdict than before.
+  static let verifier = "purchases-jws/1"
+
+  let proof: String
+  let judgedAt: Instant
+  var chain: JudgedChain?
+  var signedDate: Instant?
+  var nested: [(member: String, evidence: JSON)] = []
+
+  init(proof: String, judgedAt: Instant) {
+    self.proof = proof
+    self.judgedAt = judgedAt
+  }
+
+  var json: JSON {
+    var members: [(String, JSON)] = [
+      ("verifier", .string(Self.verifier)), ("proof", .string(proof)),
+      ("judgedAt", .integer(judgedAt.milliseconds)),
+    ]
+    if let signedDate { members.append(("signedDate", .integer(signedDate.milliseconds))) }
+    if let chain {
+      members.append(("chain", .string(chain.digest.hex)))
+      if let anchor = chain.anchors.first { members.append(("anchor", .string(anchor.fingerprint.hex))) }
+      members.append(("revocation", Self.revocation))
+    }
+    if !nested.isEmpty {
+      members.append(("nested", .object(JSONObject(nested.map { ($0.member, $0.evidence) }))))
+    }
+    return .object(JSONObject(members))
+  }
+
+  private static let revocation: JSON = .object([
+    "answer": .string("not-asked"), "why": .string("this verifier judges offline and asks no responder"),
+  ])
+}

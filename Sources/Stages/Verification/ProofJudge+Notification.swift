@@ -1,0 +1,103 @@
+import PurchasesContracts
+import PurchasesCore
+import PurchasesCryptography
+import PurchasesJSON
+
+extension ProofJudge {
+  /// The body of a notification: what it is about, whatever its type.
+  private struct Bodies {
+    var environment: Environment
+    var bundleID: String
+  }
+
+  func notification(
+    _ opened: Opened, _ fields: Fields, _ source: RevisionSource, _ at: Instant, _ evidence: inout Evidence
+  ) throws(Halt) -> VerifiedProof {
+    let bodies = try bodies(opened, fields)
+    let date = try date(fields, "signedDate", opened, &evidence)
+    let facts: NotificationFacts
+    do {
+      let uuid = try fields.requiredText("notificationUUID", maximumBytes: IdentifierRule.maximumBytes)
+      facts = NotificationFacts(
+        // The case of a UUID carries no meaning: two spellings are one notification.
+        uuid: Account.isUUID(uuid) ? uuid.lowercased() : uuid, type: try fields.requiredText("notificationType"),
+        subtype: try fields.text("subtype"), version: Self.version(fields), signedDate: date)
+    } catch { throw .field(error) }
+    var parts: [SignedPart] = []
+    let transaction = try nested("data", "signedTransactionInfo", .transaction, fields, bodies, source, at, &evidence)
+    let renewal = try nested("data", "signedRenewalInfo", .renewalInfo, fields, bodies, source, at, &evidence)
+    let app = try nested(
+      "appData", "signedAppTransactionInfo", .appTransaction, fields, bodies, source, at, &evidence)
+    for proof in [transaction, renewal, app] { parts += proof?.parts ?? [] }
+    if let renewal {
+      guard let original = renewal.originalTransaction else {
+        throw .claim(.missingField, "data.signedRenewalInfo.originalTransactionId")
+      }
+      if let transaction, transaction.originalTransaction != original { throw .claim(.nestedTransactionMismatch) }
+    }
+    try checkFuture(date, at)
+    return VerifiedProof(
+      kind: .notification, environment: bodies.environment, signedDate: date, digest: opened.digest, parts: parts,
+      notification: facts, transaction: transaction?.transaction,
+      originalTransaction: transaction?.originalTransaction ?? renewal?.originalTransaction, evidence: evidence.json)
+  }
+
+  /// Kept as it came, be it text or a number.
+  private static func version(_ fields: Fields) -> String? {
+    fields.member("version").flatMap { $0.string ?? $0.numberText }
+  }
+
+  /// Bundle id, app id and environment are checked in whichever member carries them; one that carries none is not
+  /// trusted.
+  private func bodies(_ opened: Opened, _ fields: Fields) throws(Halt) -> Bodies {
+    var found: Bodies?
+    for name in ["data", "summary", "appData", "externalPurchaseToken"] as [StaticString] {
+      let body: Fields?
+      do { body = try fields.object(name) } catch { throw .field(error) }
+      guard let body else { continue }
+      do throws(Halt) {
+        let app = try app(body)
+        let environment =
+          "\(name)" == "externalPurchaseToken"
+          ? try tokenEnvironment(body, opened) : try environment(body, "environment", isLocal: opened.isLocal)
+        try checkAppAppleID(body, app, environment)
+        guard found == nil || found?.environment == environment else { throw .claim(.nestedEnvironmentMismatch) }
+        guard found == nil || found?.bundleID == app.bundleID else { throw .claim(.nestedBundleMismatch) }
+        found = Bodies(environment: environment, bundleID: app.bundleID)
+      } catch { throw error.inside("\(name)") }
+    }
+    guard let found else { throw .claim(.missingField, "data") }
+    return found
+  }
+
+  /// An external purchase token has no environment of its own: the sandbox writes its name at the head of the id.
+  private func tokenEnvironment(_ token: Fields, _ opened: Opened) throws(Halt) -> Environment {
+    let id: String
+    do { id = try token.requiredText("externalPurchaseId") } catch { throw .field(error) }
+    let environment: Environment = id.hasPrefix("SANDBOX") ? .sandbox : .production
+    try accept(environment, isLocal: opened.isLocal)
+    return environment
+  }
+
+  /// A proof inside the notification: judged in its own right, and held against the body around it.
+  private func nested(
+    _ member: StaticString, _ name: StaticString, _ kind: ProofKind, _ fields: Fields, _ bodies: Bodies,
+    _ source: RevisionSource, _ at: Instant, _ evidence: inout Evidence
+  ) throws(Halt) -> VerifiedProof? {
+    guard let value = fields.view[member]?[name], !value.isNull else { return nil }
+    let path = "\(member).\(name)"
+    guard let bytes = value.utf8 else { throw .claim(.malformedField, "\(path) must be a string") }
+    let digest = SHA256.digest(bytes).hex
+    var inner = Evidence(proof: digest, judgedAt: at)
+    defer { evidence.nested.append((path, inner.json)) }
+    do throws(Halt) {
+      let opened = try open(bytes, digest: digest, evidence: &inner)
+      let proof = try verified(opened, expecting: kind, source: source, at: at, evidence: &inner)
+      guard proof.environment == bodies.environment else { throw .claim(.nestedEnvironmentMismatch) }
+      if kind != .renewalInfo, opened.root["bundleId"]?.string != bodies.bundleID {
+        throw .claim(.nestedBundleMismatch)
+      }
+      return proof
+    } catch { throw error.inside(path) }
+  }
+}
