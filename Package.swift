@@ -71,7 +71,8 @@ let package = Package(
     room(
       "PurchasesAssembly", "Programs/Assembly",
       core + computation + [
-        "PurchasesVerification", "PurchasesOwnership", "PurchasesEntitlements", "PurchasesAuditing", "PurchasesKafkaLog",
+        "PurchasesVerification", "PurchasesOwnership", "PurchasesEntitlements", "PurchasesAuditing",
+        "PurchasesKafkaLog",
         "PurchasesEmbeddedLog", "PurchasesSQLiteStore", "PurchasesPostgresStore", "PurchasesGateway", "PurchasesRunner",
         "PurchasesLocalAppStore", "PurchasesProducer", "PurchasesHTTPServer", "PurchasesHTTPClient",
       ]),
@@ -95,7 +96,10 @@ let package = Package(
     tests("Ownership", core + computation + ["PurchasesOwnership"]),
     tests("Entitlements", core + computation + ["PurchasesEntitlements", "PurchasesOwnership"]),
     tests("Auditing", core + computation + ["PurchasesAuditing"]),
-    tests("EmbeddedLog", core + ["PurchasesEmbeddedLog"]),
+    // A program for tests to kill and stop; it is no product and nothing ships it.
+    .executableTarget(
+      name: "PurchasesLogWriter", dependencies: core + ["PurchasesEmbeddedLog"], path: "Tests/Support/LogWriter"),
+    tests("EmbeddedLog", core + ["PurchasesEmbeddedLog", "PurchasesSQLite", "PurchasesLogWriter"]),
     tests("SQLiteStore", core + ["PurchasesSQLiteStore", "PurchasesSQLite"]),
     tests("PostgresStore", core + ["PurchasesPostgresStore", "PurchasesPostgres"]),
     tests("Gateway", core + computation + ["PurchasesGateway", "PurchasesHTTPServer", "PurchasesHTTPClient"]),

@@ -186,7 +186,7 @@ let readerCases: [EventLogCase] = [
     }
     let places = try test.publish((0..<20).map { record(topic, "\($0)", partition: 0) })
     let bounds = try test.log.bounds(of: topic)
-    guard let filled = bounds[0], let empty = bounds[1] else { throw ConformanceFailure("bounds: \(bounds)") }
+    guard let filled = bounds[0], let empty = bounds[1] else { throw Unmet("bounds: \(bounds)") }
     try require(filled.start <= places[0].offset, "start \(filled.start) is after the first record \(places[0])")
     try require(filled.end > places[19].offset, "end \(filled.end) is before the last record \(places[19])")
     try requireEqual(empty.start, empty.end, "bounds of the empty partition")

@@ -24,28 +24,31 @@ public struct EventLogHarness: Sendable {
   }
 }
 
-/// A case that did not hold.
-public struct ConformanceFailure: Error, CustomStringConvertible {
-  public let description: String
-  public init(_ description: String) { self.description = description }
+func require(
+  _ condition: Bool, _ message: @autoclosure () -> String, file: StaticString = #fileID, line: UInt = #line
+) throws {
+  try Conformance.expect(condition, message(), file: file, line: line)
 }
 
-public func require(_ condition: Bool, _ message: @autoclosure () -> String) throws {
-  if !condition { throw ConformanceFailure(message()) }
+func requireEqual<T: Equatable>(
+  _ seen: T, _ wanted: T, _ what: @autoclosure () -> String, file: StaticString = #fileID, line: UInt = #line
+) throws {
+  try Conformance.expectEqual(seen, wanted, what(), file: file, line: line)
 }
 
-public func requireEqual<T: Equatable>(_ seen: T, _ wanted: T, _ what: @autoclosure () -> String) throws {
-  if seen != wanted { throw ConformanceFailure("\(what()): \(seen) instead of \(wanted)") }
-}
-
-func requireFailure(_ kinds: Set<LogFailure.Kind>, _ what: String, _ body: () throws -> Void) throws {
+func requireFailure(
+  _ kinds: Set<LogFailure.Kind>, _ what: String, file: StaticString = #fileID, line: UInt = #line,
+  _ body: () throws -> Void
+) throws {
   do {
     try body()
   } catch let failure as LogFailure {
-    try require(kinds.contains(failure.kind), "\(what): failed as \(failure), not as one of \(kinds.map(\.rawValue))")
+    try require(
+      kinds.contains(failure.kind), "\(what): failed as \(failure), not as one of \(kinds.map(\.rawValue))", file: file,
+      line: line)
     return
   }
-  throw ConformanceFailure("\(what): it succeeded, and should have failed as one of \(kinds.map(\.rawValue))")
+  throw Unmet("\(what): it succeeded, and should have failed: \(kinds.map(\.rawValue))", file: file, line: line)
 }
 
 /// One case's names, handles and waits. Whatever was opened is closed at the end, also of a failed case.
@@ -91,7 +94,7 @@ final class LogCase {
   /// Asks again until the answer is yes; the question itself has to wait a little, or poll.
   func wait(for what: String, _ question: () throws -> Bool) throws {
     while try !question() {
-      if Date() > deadline { throw ConformanceFailure("waited \(harness.patienceMilliseconds) ms for \(what)") }
+      if Date() > deadline { throw Unmet("waited \(harness.patienceMilliseconds) ms for \(what)") }
     }
   }
 
@@ -213,7 +216,7 @@ final class WorkerDriver {
   var values: [String] { records.map { text($0.record.value) } }
 
   func lastMembership() throws -> Membership {
-    guard let membership else { throw ConformanceFailure("the worker has handed out no records yet") }
+    guard let membership else { throw Unmet("the worker has handed out no records yet") }
     return membership
   }
 
@@ -248,7 +251,7 @@ final class Completion: @unchecked Sendable {
   func wait(until deadline: Date) throws -> [Result<Coordinates, LogFailure>] {
     try condition.withLock {
       while reports.isEmpty {
-        if !condition.wait(until: deadline) { throw ConformanceFailure("no report on a publish came in time") }
+        if !condition.wait(until: deadline) { throw Unmet("no report on a publish came in time") }
       }
       try require(reports.count == 1, "a publish was reported \(reports.count) times")
       return reports[0]

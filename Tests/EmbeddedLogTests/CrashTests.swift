@@ -1,0 +1,170 @@
+import Foundation
+import PurchasesContracts
+import PurchasesCore
+import PurchasesEmbeddedLog
+import PurchasesSQLite
+import PurchasesTestKit
+import Testing
+
+/// Kills and stops other processes in the middle of their work. The seed is printed; set PURCHASES_TEST_SEED to repeat a run.
+@Suite(.serialized) struct CrashTests {
+  let folder: TemporaryFolder
+  let path: String
+  var random: SeededRandom
+
+  init() throws {
+    folder = try TemporaryFolder()
+    path = folder.file("log.db")
+    let seed =
+      ProcessInfo.processInfo.environment["PURCHASES_TEST_SEED"].flatMap(UInt64.init) ?? .random(in: 0..<1 << 32)
+    print("CrashTests seed \(seed)")
+    random = SeededRandom(seed: seed)
+  }
+
+  private func spec(_ name: String) -> TopicSpec {
+    TopicSpec(name: name, partitions: 3, replication: 1, isCompacted: false, maximumBytes: 1 << 20)
+  }
+
+  private func contents(of topic: String, in log: EmbeddedLog) throws -> [[StoredRecord]] {
+    let reader = try log.reader()
+    defer { reader.close() }
+    return try (0..<3).map { partition in
+      var records: [StoredRecord] = []
+      while true {
+        let read = try reader.read(TopicPartition(topic, partition), from: Int64(records.count), max: 10_000)
+        if read.isEmpty { return records }
+        records += read
+      }
+    }
+  }
+
+  private func isIntact() throws -> Bool {
+    try SQLiteConnection(path: path).scalar("PRAGMA integrity_check") == .text("ok")
+  }
+
+  @Test mutating func acknowledgedRecordsOutliveKills() throws {
+    do {
+      let log = try EmbeddedLog(path: path)
+      try log.ensure([spec("t")])
+      log.close()
+    }
+    var acknowledged: [String: [Int]] = [:]
+    for round in 0..<12 {
+      // Two processes append at once; both are killed somewhere in the middle of a commit.
+      let names = ["a\(round)", "b\(round)"]
+      let programs = try names.map { try Program(["append", path, "t", $0]) }
+      let counts = names.map { _ in Int.random(in: 1...150, using: &random) }
+      for (index, program) in programs.enumerated() {
+        var numbers: [Int] = []
+        for _ in 0..<counts[index] {
+          guard let line = program.line(), let number = Int(line) else { break }
+          numbers.append(number)
+        }
+        #expect(numbers.count == counts[index], "\(names[index]) said something else than a number")
+        usleep(UInt32.random(in: 0...2_000, using: &random))
+        numbers += program.killed().compactMap(Int.init)
+        acknowledged[names[index]] = numbers
+      }
+      let log = try EmbeddedLog(path: path)
+      defer { log.close() }
+      var seen: [String: Int] = [:]
+      var lastOfKey: [String: Int] = [:]
+      for (partition, records) in try contents(of: "t", in: log).enumerated() {
+        for (offset, stored) in records.enumerated() {
+          #expect(stored.coordinates.offset == Int64(offset), "a gap in partition \(partition)")
+          let value = String(decoding: stored.record.value ?? [], as: UTF8.self)
+          let number = try #require(value.split(separator: "-").last.flatMap { Int($0) })
+          #expect(stored.record.headerText("number") == "\(number)")
+          #expect(stored.record.timestamp.milliseconds == Int64(number))
+          let key = String(decoding: stored.record.key ?? [], as: UTF8.self)
+          #expect(lastOfKey[key] ?? -1 < number, "\(key): \(number) after \(lastOfKey[key] ?? -1)")
+          lastOfKey[key] = number
+          seen[value, default: 0] += 1
+        }
+      }
+      #expect(seen.values.allSatisfy { $0 == 1 }, "records that stand twice")
+      for (name, numbers) in acknowledged {
+        #expect(numbers == Array(0..<numbers.count), "\(name) was acknowledged out of order")
+        #expect(numbers.allSatisfy { seen["\(name)-\($0)"] == 1 }, "\(name): an acknowledged record is gone")
+      }
+      #expect(try isIntact())
+    }
+    #expect(acknowledged.values.joined().count > 24)
+  }
+
+  @Test mutating func killedWorkersCopyEveryRecordOnce() throws {
+    let total = 3_000
+    let log = try EmbeddedLog(path: path)
+    defer { log.close() }
+    try log.ensure([spec("in"), spec("out")])
+    let worker = try log.worker(WorkerSettings(group: "seed", topics: [], instance: "seed"))
+    let records = (0..<total).map { number in
+      ProducedRecord(
+        topic: "in",
+        record: Record(
+          key: Array("k\(number % 31)".utf8), value: Array("\(number)".utf8), timestamp: Instant(milliseconds: 1)))
+    }
+    try worker.commit(records, offsets: [:], membership: worker.membership())
+    worker.close()
+    var kills = 0
+    var finished = false
+    while !finished {
+      let programs = try ["w1", "w2"].map { try Program(["work", path, "g", $0, "200", "in", "out"]) }
+      // The second one is started under the same name as its killed predecessor and takes that one's place.
+      let wanted = Int.random(in: 1...12, using: &random)
+      var commits = 0
+      while commits < wanted, let line = programs[0].line() {
+        if line.hasPrefix("committed") { commits += 1 }
+        if line.hasPrefix("failed") { Issue.record("\(line)") }
+        if line == "idle 3" || line == "idle 2" || line == "idle 1" { break }
+      }
+      usleep(UInt32.random(in: 0...3_000, using: &random))
+      for program in programs {
+        for line in program.killed() where line.hasPrefix("failed") { Issue.record("\(line)") }
+        kills += 1
+      }
+      finished = try log.bounds(of: "out").values.reduce(0) { $0 + $1.end } >= total
+      #expect(kills < 2_000)
+      if kills >= 2_000 { return }
+    }
+    #expect(try contents(of: "out", in: log) == contents(of: "in", in: log).map { $0.map(Self.moved) })
+    #expect(try log.committed(group: "g", topic: "in") == log.bounds(of: "in").mapValues(\.end))
+    #expect(try isIntact())
+  }
+
+  private static func moved(_ stored: StoredRecord) -> StoredRecord {
+    StoredRecord(
+      coordinates: Coordinates(
+        topic: "out", partition: stored.coordinates.partition, offset: stored.coordinates.offset),
+      record: stored.record)
+  }
+
+  @Test mutating func aStoppedWorkerIsReplacedAndComesBackStale() throws {
+    let log = try EmbeddedLog(path: path)
+    defer { log.close() }
+    try log.ensure([spec("in"), spec("out")])
+    let producer = try log.producer()
+    let stopped = try Program(["work", path, "g", "w1", "200", "in", "out"])
+    #expect(stopped.line { $0 == "assigned 3" } != nil)
+    stopped.send(SIGSTOP)
+    let replacement = try Program(["work", path, "g", "w2", "200", "in", "out"])
+    #expect(replacement.line { $0 == "assigned 3" } != nil)
+    producer.publish(
+      (0..<30).map {
+        ProducedRecord(
+          topic: "in", partition: Int32($0 % 3),
+          record: Record(key: nil, value: Array("\($0)".utf8), timestamp: Instant(milliseconds: 1)))
+      }
+    ) { _ in }
+    #expect(producer.close(withinMilliseconds: 10_000) == 0)
+    #expect(replacement.line { $0 == "idle 3" } != nil)
+    stopped.send(SIGCONT)
+    // Whatever it was about to do, it finds that it has lost its share, and gets a new one.
+    #expect(stopped.line { $0.hasPrefix("lost") } != nil)
+    #expect(stopped.line { $0.hasPrefix("assigned") } != nil)
+    for program in [stopped, replacement] {
+      for line in program.killed() where line.hasPrefix("failed") { Issue.record("\(line)") }
+    }
+    #expect(try contents(of: "out", in: log).joined().count == 30)
+  }
+}

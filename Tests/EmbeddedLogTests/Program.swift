@@ -1,0 +1,64 @@
+import Foundation
+
+/// A running `PurchasesLogWriter`, which lies beside the test's own executable.
+final class Program {
+  private let process = Process()
+  private let pipe = Pipe()
+  private var rest: [UInt8] = []
+
+  init(_ arguments: [String]) throws {
+    let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    process.executableURL = Self.beside(folder)
+    process.arguments = arguments
+    process.standardOutput = pipe
+    try process.run()
+  }
+
+  /// On Linux the test bundle is an executable in the same folder; elsewhere it lies deeper in a bundle.
+  private static func beside(_ folder: URL) -> URL {
+    var folder = folder
+    for _ in 0..<4 {
+      let candidate = folder.appendingPathComponent("PurchasesLogWriter")
+      if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate }
+      folder.deleteLastPathComponent()
+    }
+    return folder.appendingPathComponent("PurchasesLogWriter")
+  }
+
+  deinit {
+    if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+    process.waitUntilExit()
+  }
+
+  func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+
+  /// The next line; nil once the program has ended and everything was read.
+  func line() -> String? {
+    while true {
+      if let end = rest.firstIndex(of: 10) {
+        defer { rest.removeFirst(end + 1) }
+        return String(decoding: rest[..<end], as: UTF8.self)
+      }
+      let data = pipe.fileHandleForReading.availableData
+      if data.isEmpty { return nil }
+      rest += data
+    }
+  }
+
+  /// Reads lines until one satisfies; nil when the program ended before.
+  func line(where satisfies: (String) -> Bool) -> String? {
+    while let line = line() {
+      if satisfies(line) { return line }
+    }
+    return nil
+  }
+
+  /// Ends the program at once and answers every line it still had to say.
+  func killed() -> [String] {
+    send(SIGKILL)
+    var lines: [String] = []
+    while let line = line() { lines.append(line) }
+    process.waitUntilExit()
+    return lines
+  }
+}
