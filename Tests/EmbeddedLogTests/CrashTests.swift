@@ -28,7 +28,7 @@ import Testing
   private func contents(of topic: String, in log: EmbeddedLog) throws -> [[StoredRecord]] {
     let reader = try log.reader()
     defer { reader.close() }
-    return try (0..<3).map { partition in
+    return try (Int32(0)..<3).map { partition in
       var records: [StoredRecord] = []
       while true {
         let read = try reader.read(TopicPartition(topic, partition), from: Int64(records.count), max: 10_000)

@@ -72,26 +72,36 @@ import Synchronization
   static func work(on log: EmbeddedLog, settings: WorkerSettings, output: String) throws {
     let worker = try log.worker(settings)
     while true {
-      switch try worker.poll(max: 20, waitMilliseconds: 20) {
+      let polled = try worker.poll(max: 20, waitMilliseconds: 20)
+      switch polled {
       case .assigned(let partitions):
-        try worker.start(try worker.committed(partitions).mapValues { $0 ?? 0 })
+        let committed = try worker.committed(partitions)
+        try worker.start(committed.mapValues { $0 ?? 0 })
         say("assigned \(partitions.count)")
       case .revoked(let partitions, let lost):
         try worker.release(partitions)
         say(lost ? "lost \(partitions.count)" : "released \(partitions.count)")
       case .idle(let atEnd): say("idle \(atEnd.count)")
       case .records(let records, let membership):
-        var offsets: [TopicPartition: Int64] = [:]
-        for stored in records { offsets[stored.coordinates.topicPartition] = stored.coordinates.offset + 1 }
-        let outputs = records.map { ProducedRecord(topic: output, record: $0.record) }
         say("read \(records.count)")
-        do {
-          try worker.commit(outputs, offsets: offsets, membership: membership)
-          say("committed \(records.count)")
-        } catch  where error.kind == .stale {
-          say("stale")
-        }
+        say(try copy(records, to: output, by: worker, membership) ? "committed \(records.count)" : "stale")
       }
+    }
+  }
+
+  /// Commits the copies; false when the membership they were read under is over.
+  private static func copy(
+    _ records: [StoredRecord], to output: String, by worker: any LogWorker, _ membership: Membership
+  ) throws -> Bool {
+    var offsets: [TopicPartition: Int64] = [:]
+    for stored in records { offsets[stored.coordinates.topicPartition] = stored.coordinates.offset + 1 }
+    let copies = records.map { ProducedRecord(topic: output, record: $0.record) }
+    do throws(LogFailure) {
+      try worker.commit(copies, offsets: offsets, membership: membership)
+      return true
+    } catch {
+      if error.kind == .stale { return false }
+      throw error
     }
   }
 }
