@@ -12,6 +12,8 @@ public struct ReceivedRecord: Sendable, Hashable {
   public let key: String
   /// Where the event belongs: what the proof says of itself (unverified), else what the sender says.
   public let environment: Environment?
+  /// SHA-256 of the proof's bytes in hex; nil for an event without one.
+  public let proofDigest: String?
   /// By which its permit is asked: the proof's SHA-256 in hex, or `attempt:` and the sender's id where there is no proof.
   /// Nil for an event that no permit answers.
   public let permit: String?
@@ -23,20 +25,38 @@ public struct ReceivedRecord: Sendable, Hashable {
     let said = event.proof.map { UnverifiedProof($0) }
     let environment = said?.environment ?? event.statedEnvironment
     self.environment = environment
-    let digest = event.proof.map { SHA256.digest($0).hex }
-    id = Self.identity(event, environment, digest)
-    let space = environment?.rawValue ?? "unknown"
-    if let original = said?.originalTransaction {
-      key = "\(space)/\(original.text)"
-    } else if let account = event.account {
-      key = "\(space)/\(account.text)"
-    } else {
-      key = "\(space)/\(said?.notificationUUID ?? id)"
-    }
+    proofDigest = event.proof.map { SHA256.digest($0).hex }
+    id = Self.identity(event, environment, proofDigest)
+    key = Self.key(event, environment, said) ?? proofDigest.map { "unreadable/\($0)" } ?? "operator/\(id)"
     switch event {
-    case .payment(let payment): permit = digest ?? payment.attempt.map { "attempt:\($0)" }
+    case .payment(let payment): permit = proofDigest ?? payment.attempt.map { "attempt:\($0)" }
     default: permit = nil
     }
+  }
+
+  /// environment/originalTransactionId where the proof, a claim or an order to transfer names one; else
+  /// environment/account; else environment/notificationUUID. Nil for what names none of them.
+  private static func key(_ event: ReceivedEvent, _ environment: Environment?, _ said: UnverifiedProof?) -> String? {
+    guard let environment else { return nil }
+    if let original = said?.originalTransaction { return key(environment, original) }
+    switch event {
+    case .claimed(let claim): return key(environment, claim.originalTransaction)
+    case .ordered(let ordered):
+      if case .transfer(let original, _) = ordered.order { return key(environment, original) }
+    default: break
+    }
+    if let account = event.account { return key(environment, account) }
+    return said?.notificationUUID.map { "\(environment.rawValue)/\($0)" }
+  }
+
+  /// The key under which facts about one purchase meet.
+  public static func key(_ environment: Environment, _ original: OriginalTransactionID) -> String {
+    "\(environment.rawValue)/\(original.text)"
+  }
+
+  /// The key under which facts about one account meet.
+  public static func key(_ environment: Environment, _ account: Account) -> String {
+    "\(environment.rawValue)/\(account.text)"
   }
 
   /// A digest of environment, type and exact content. A proof is its own content, whoever sends it; without one it is the
@@ -62,11 +82,29 @@ public struct ReceivedRecord: Sendable, Hashable {
   public func produced(
     to topics: TopicSettings, source: String, at now: Instant, traceparent: String? = nil
   ) -> ProducedRecord {
+    ProducedRecord(
+      topic: topics.name(.received), record: record(source: source, at: now, traceparent: traceparent))
+  }
+
+  /// - Parameters:
+  ///   - source: who took the event in, as CloudEvents has it (a URI reference).
+  ///   - now: becomes the record's timestamp, by which its proof is judged ever after.
+  ///   - traceparent: carried on if W3C Trace Context calls it well-formed, else left out.
+  public func record(source: String, at now: Instant, traceparent: String? = nil) -> Record {
     let envelope = Envelope(
-      id: id, source: source, type: event.type, subject: subject?.text, time: now, traceparent: traceparent)
-    return ProducedRecord(
-      topic: topics.name(.received),
-      record: Record(key: Array(key.utf8), value: data, headers: envelope.headers, timestamp: now))
+      id: id, source: source, type: event.type, subject: subject?.text, time: now,
+      traceparent: traceparent.flatMap { Self.isTrace($0) ? $0 : nil })
+    return Record(key: Array(key.utf8), value: data, headers: envelope.headers, timestamp: now)
+  }
+
+  /// `00-<32 hex>-<16 hex>-<2 hex>` in lower case, neither id all zeroes.
+  private static func isTrace(_ text: String) -> Bool {
+    let parts = text.utf8.split(separator: 0x2d, omittingEmptySubsequences: false)
+    guard parts.count == 4, parts.map(\.count) == [2, 32, 16, 2] else { return false }
+    for part in parts {
+      guard part.allSatisfy({ ($0 >= 48 && $0 <= 57) || ($0 >= 97 && $0 <= 102) }) else { return false }
+    }
+    return parts[1].contains { $0 != 48 } && parts[2].contains { $0 != 48 }
   }
 }
 
@@ -105,16 +143,51 @@ extension ReceivedEvent {
     }
   }
 
-  /// Reads one event as people and back ends write it: a JSON object with its `type` beside the members of its data. The
-  /// bytes are kept as they are, `type` and unknown members included.
+  /// Reads one event as people and back ends write it: a JSON object with its `type` (with or without its version) beside
+  /// the members of its data. The bytes are kept as they are, `type` and unknown members included.
   public init(line: [UInt8], allowing allowed: [EventType]) throws(FieldFailure) {
     let fields = try Fields(fromOutside: line)
-    let name = try fields.requiredText("type")
+    try self.init(type: EventType(named: fields.requiredText("type"), among: allowed), fields: fields)
+  }
+}
+
+extension EventType {
+  /// Every type that `received` may hold.
+  public static let receivable: [EventType] = reported + [.storeNotified, .accessOrdered, .operatorActed]
+
+  /// A type as people write it: `payment.purchased` or `payment.purchased.v1`.
+  public init(named name: String, among allowed: [EventType]) throws(FieldFailure) {
     switch EventType.read(EventType(rawValue: name)?.wireName ?? name) {
-    case .known(let type, _) where allowed.contains(type): try self.init(type: type, fields: fields)
+    case .known(let type, _) where allowed.contains(type): self = type
     case .newer: throw FieldFailure("type", "is in a newer version than this program knows")
-    default: throw FieldFailure("type", "is not one of the events that are taken here")
+    default:
+      throw FieldFailure("type", "must be one of \(allowed.map(\.rawValue).sorted().joined(separator: ", "))")
     }
+  }
+}
+
+extension ReceivedRecord {
+  /// A proof of the largest size and a generous rest.
+  public static let maximumBytes = ReceivedEvent.maximumProofBytes + (1 << 16)
+
+  /// Takes one event that comes with its type beside it, such as the body of a notification or a CloudEvent.
+  public init(type: String, data: [UInt8], allowing allowed: [EventType] = EventType.receivable) throws(FieldFailure) {
+    try self.init(type: EventType(named: type, among: allowed), data: data)
+  }
+
+  public init(type: EventType, data: [UInt8]) throws(FieldFailure) {
+    try Self.check(data)
+    self.init(try ReceivedEvent(type: type, fields: Fields(fromOutside: data)), data: data)
+  }
+
+  /// Takes one line of NDJSON, `{"type":"payment.purchased",…}`.
+  public init(line: [UInt8], allowing allowed: [EventType] = EventType.receivable) throws(FieldFailure) {
+    try Self.check(line)
+    self.init(try ReceivedEvent(line: line, allowing: allowed), data: line)
+  }
+
+  private static func check(_ data: [UInt8]) throws(FieldFailure) {
+    guard data.count <= maximumBytes else { throw FieldFailure("event", "is longer than \(maximumBytes) bytes") }
   }
 }
 
