@@ -1,0 +1,137 @@
+import PurchasesContracts
+import PurchasesPostgres
+import Synchronization
+
+/// The half that everybody but the stages reads through: connections of its own, made as they are needed and kept for the
+/// next question. Readers and writers of PostgreSQL never wait for each other.
+final class PostgresStoreReader: StoreReader {
+  /// Connections kept when nobody asks anything; more may be open for a while under load.
+  private static let keptConnections = 4
+
+  private let url: String
+  private let idle = Mutex<[PostgresConnection]?>([])
+
+  init(url: String) {
+    self.url = url
+  }
+
+  func check() throws(StoreFailure) {
+    try reading { connection in try Migration.check(connection) }
+  }
+
+  func row(_ key: RowKey) throws(StoreFailure) -> Row? {
+    guard key.isStorable else { return nil }
+    return try rows(key.table, prefix: key.values, after: nil, limit: 1).first
+  }
+
+  func rows(
+    _ table: Table, prefix: [Value], after: [Value]?, limit: Int
+  ) throws(StoreFailure) -> [Row] {
+    precondition(prefix.count <= table.key.count, "a key of \(table.name) has \(table.key.count) parts")
+    let key = table.key.map { quoted($0.name) }
+    var conditions: [String] = []
+    for (index, column) in table.key.prefix(prefix.count).enumerated() {
+      conditions.append("\(quoted(column.name)) = $\(index + 1)::\(column.type)")
+    }
+    var values = prefix
+    if let after {
+      precondition(after.count == table.key.count, "`after` is a whole key")
+      let places = table.key.enumerated().map { "$\(prefix.count + $0 + 1)::\($1.type)" }
+      conditions.append("(\(key.joined(separator: ", "))) > (\(places.joined(separator: ", ")))")
+      values += after
+    }
+    let condition = conditions.isEmpty ? "true" : conditions.joined(separator: " AND ")
+    return try select(table, "\(condition) ORDER BY \(key.joined(separator: ", "))", values, limit)
+  }
+
+  func rows(
+    _ table: Table, where column: String, is value: Value, limit: Int
+  ) throws(StoreFailure) -> [Row] {
+    precondition(table.indexed.contains(column), "column \(column) of \(table.name) has no index")
+    let key = table.key.map { quoted($0.name) }.joined(separator: ", ")
+    let type = table.columns[table.index(column)].type
+    return try select(table, "\(quoted(column)) = $1::\(type) ORDER BY \(key)", [value], limit)
+  }
+
+  func rows(
+    _ table: Table, where column: String, atMost value: Int64, limit: Int
+  ) throws(StoreFailure) -> [Row] {
+    precondition(table.indexed.contains(column), "column \(column) of \(table.name) has no index")
+    let order = ([column] + table.key.map(\.name)).map(quoted).joined(separator: ", ")
+    return try select(table, "\(quoted(column)) <= $1::bigint ORDER BY \(order)", [.integer(value)], limit)
+  }
+
+  func count(_ table: Table) throws(StoreFailure) -> Int64 {
+    try reading { connection in
+      try connection.query("SELECT count(*) FROM \(quoted(table.name))")[0].int64(0) ?? 0
+    }
+  }
+
+  func positions(stage: String) throws(StoreFailure) -> [TopicPartition: StagePosition] {
+    try reading { connection in
+      try connection.query(
+        #"SELECT topic, "partition", epoch, next FROM stage_position WHERE stage = $1"#, [.text(stage)]
+      ).positions()
+    }
+  }
+
+  func probe() throws(StoreFailure) {
+    try check()
+  }
+
+  func close() {
+    let open = idle.withLock { idle in
+      defer { idle = nil }
+      return idle ?? []
+    }
+    for connection in open { connection.close() }
+  }
+
+  private func select(
+    _ table: Table, _ condition: String, _ values: [Value], _ limit: Int
+  ) throws(StoreFailure) -> [Row] {
+    guard !values.contains(where: { $0.text?.utf8.contains(0) ?? false }) else { return [] }
+    return try reading { connection in
+      try connection.query(
+        table.selection + "WHERE \(condition) LIMIT $\(values.count + 1)",
+        values.map(PostgresValue.init) + [.int64(Int64(max(0, limit)))]
+      ).map { $0.row(of: table) }
+    }
+  }
+
+  /// A connection that lay idle may have been ended by the server or the network in the meantime: then, and only then, the
+  /// question is asked once more on a fresh one. Reading twice does no harm.
+  private func reading<Value>(_ body: (PostgresConnection) throws -> Value) throws(StoreFailure) -> Value {
+    try StoreFailure.translating {
+      while true {
+        let (connection, wasIdle) = try take()
+        do {
+          let value = try body(connection)
+          giveBack(connection)
+          return value
+        } catch {
+          connection.close()
+          guard wasIdle, let lost = error as? PostgresError, lost.isConnectionLost else { throw error }
+        }
+      }
+    }
+  }
+
+  private func take() throws -> (PostgresConnection, wasIdle: Bool) {
+    let kept = try idle.withLock { idle throws(StoreFailure) in
+      guard idle != nil else { throw StoreFailure(.unavailable, "this reader of the store is closed") }
+      return idle?.popLast()
+    }
+    if let kept { return (kept, true) }
+    return (try PostgresStore.connect(url), false)
+  }
+
+  private func giveBack(_ connection: PostgresConnection) {
+    let isKept = idle.withLock { idle in
+      guard let count = idle?.count, count < Self.keptConnections else { return false }
+      idle?.append(connection)
+      return true
+    }
+    if !isKept { connection.close() }
+  }
+}
