@@ -96,6 +96,23 @@ extension Instant: CustomStringConvertible {
 
   private static func isLeap(_ year: Int64) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }
 
+  /// So many months later, at the same time of day in UTC; the last day of the month where the day doesn't exist in it.
+  public func advanced(byMonths months: Int64) -> Instant {
+    let day: Int64 = 86_400_000
+    // Years 1 to 9999, and no more months than that: dates beyond are nobody's purchase.
+    guard months != 0, milliseconds >= -62_135_596_800_000, milliseconds < 253_402_300_800_000,
+      months.magnitude < 120_000
+    else { return months == 0 ? self : (months > 0 ? .distantFuture : .distantPast) }
+    let days = milliseconds >= 0 ? milliseconds / day : (milliseconds - day + 1) / day
+    let date = Self.civil(fromDays: days)
+    let count = date.year * 12 + date.month - 1 + months
+    let year = count >= 0 ? count / 12 : (count - 11) / 12
+    let month = count - year * 12 + 1
+    let lengths: [Int64] = [31, Self.isLeap(year) ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+    let shifted = Self.days(fromYear: year, month: month, day: min(date.day, lengths[Int(month) - 1]))
+    return Instant(milliseconds: shifted * day + milliseconds - days * day)
+  }
+
   // The proleptic Gregorian calendar counted in eras of 400 years that begin on 1 March, so that the leap day is last.
   private static func days(fromYear year: Int64, month: Int64, day: Int64) -> Int64 {
     let y = month <= 2 ? year - 1 : year

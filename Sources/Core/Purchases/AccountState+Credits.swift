@@ -1,0 +1,46 @@
+extension AccountState {
+  /// Posts the difference between what each consumable is worth now and what the ledger holds of it.
+  mutating func bookCredits(_ catalogue: Catalogue, _ rule: Rule) -> [AccountChange] {
+    var changes: [AccountChange] = []
+    for purchase in facts.purchases where purchase.type == .consumable {
+      var booking: Booking
+      if let known = purchase.booking {
+        booking = known
+      } else if case .consumable(let unit, let amount) = catalogue.product(purchase.product, as: .consumable)?.terms {
+        booking = Booking(unit: unit, worth: amount * purchase.quantity, booked: 0)
+      } else {
+        continue
+      }
+      let due =
+        purchase.isRevoked
+        ? booking.worth - Booking.refund(of: booking.worth, percentage: purchase.revocationPercentage) : booking.worth
+      guard due != booking.booked || purchase.booking == nil else { continue }
+      let difference = due - booking.booked
+      booking.booked = due
+      facts.book(booking, of: purchase.key)
+      if difference != 0 {
+        changes.append(.credit(post(difference, booking.unit, .store, purchase: purchase, rule: rule)))
+      }
+    }
+    return changes
+  }
+
+  /// One line of the ledger.
+  mutating func post(
+    _ amount: Int64, _ unit: CreditUnit, _ counterpart: CreditChange.Counterpart, purchase: Purchase?,
+    idempotencyKey: String? = nil, rule: Rule
+  ) -> CreditChange {
+    let index = balances.firstIndex { !($0.unit < unit) } ?? balances.count
+    if index == balances.count || balances[index].unit != unit {
+      balances.insert(Balance(unit: unit, amount: 0), at: index)
+    }
+    let before = balances[index].amount
+    // Out of reach for sums of single purchases; if it ever came to it, the balance stands still rather than turn its sign.
+    let (sum, overflow) = before.addingReportingOverflow(amount)
+    let after = overflow ? (amount > 0 ? .max : .min) : sum
+    balances[index].amount = after
+    return CreditChange(
+      unit: unit, amount: amount, before: before, after: after, counterpart: counterpart,
+      transaction: purchase?.transaction, product: purchase?.product, idempotencyKey: idempotencyKey, rule: rule)
+  }
+}

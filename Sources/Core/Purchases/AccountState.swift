@@ -1,0 +1,174 @@
+/// One account: the facts about it, what was published about it, its credits, and who waits for a permit.
+///
+/// A value. The stage reads it from the store, changes it by one event and writes it back; the changes that the event led to
+/// come out of the deciding functions.
+public struct AccountState: Sendable, Hashable {
+  public var facts: AccountFacts
+  /// Entitlements that stand as active in the topic, in order.
+  public internal(set) var published: [PublishedEntitlement]
+  /// Balances that are or were not zero, in order of unit.
+  public internal(set) var balances: [Balance]
+  /// Proofs whose permit waits: for the catalogue, or for access to begin.
+  public internal(set) var openPermits: [OpenPermit]
+  /// Operators' orders that were decided: a repeated one has no second effect. The oldest first.
+  public internal(set) var orderIDs: [String]
+  /// The instant of the last tick that this account saw.
+  public internal(set) var clock: Instant
+  /// The next instant at which access changes by time alone; nil while there is none.
+  public internal(set) var dueAt: Instant?
+
+  /// More orders about one account than this are nobody's daily work; a repetition of older ones isn't recognised.
+  public static let rememberedOrders = 256
+
+  public init(
+    facts: AccountFacts = AccountFacts(), published: [PublishedEntitlement] = [], balances: [Balance] = [],
+    openPermits: [OpenPermit] = [], orderIDs: [String] = [], clock: Instant = .distantPast,
+    dueAt: Instant? = nil
+  ) {
+    self.facts = facts
+    self.published = published
+    self.balances = balances
+    self.openPermits = openPermits
+    self.orderIDs = orderIDs
+    self.clock = clock
+    self.dueAt = dueAt
+  }
+
+  /// Whether something waits for a catalogue that knows more.
+  public func isWaiting(for catalogue: Catalogue) -> Bool {
+    facts.purchases.contains { !$0.isRevoked && isUnknown($0, catalogue) }
+  }
+
+  /// A consumable that was booked is known, whatever later catalogues leave out.
+  func isUnknown(_ purchase: Purchase, _ catalogue: Catalogue) -> Bool {
+    purchase.booking == nil && catalogue.product(purchase.product, as: purchase.type) == nil
+  }
+}
+
+public struct PublishedEntitlement: Sendable, Hashable {
+  public var entitlement: EntitlementID
+  public var state: EntitlementState
+
+  public init(entitlement: EntitlementID, state: EntitlementState) {
+    self.entitlement = entitlement
+    self.state = state
+  }
+}
+
+public struct Balance: Sendable, Hashable {
+  public var unit: CreditUnit
+  /// May be below zero, by refunds only.
+  public var amount: Int64
+
+  public init(unit: CreditUnit, amount: Int64) {
+    self.unit = unit
+    self.amount = amount
+  }
+}
+
+/// A proof that somebody sent, and the purchase that it speaks of.
+public struct OpenPermit: Sendable, Hashable {
+  /// SHA-256 of the proof, in hex.
+  public var proof: String
+  public var key: BusinessKey
+  public var transaction: TransactionID
+  public var product: ProductID
+
+  public init(proof: String, key: BusinessKey, transaction: TransactionID, product: ProductID) {
+    self.proof = proof
+    self.key = key
+    self.transaction = transaction
+    self.product = product
+  }
+}
+
+/// Why something changed: a closed list, for people and for counting.
+public enum Rule: String, Sendable, Hashable, CaseIterable {
+  case purchase, refund
+  case refundReversal = "refund-reversal"
+  /// Renewal info said something new: grace began or ended.
+  case renewal
+  case transfer, order, spend, time, catalogue
+}
+
+/// What one event led to. The stage makes events, rows and ledger lines of these.
+public enum AccountChange: Sendable, Hashable {
+  public enum Step: Sendable, Hashable {
+    case granted
+    /// Still active, for as long or longer.
+    case extended
+    /// Still active, for less long.
+    case reduced
+    case revoked, expired
+  }
+
+  case entitlement(EntitlementID, Step, before: EntitlementState, after: EntitlementState, Rule)
+  case credit(CreditChange)
+  case permit(Permit)
+}
+
+/// A line of the ledger and what it does to the balance.
+public struct CreditChange: Sendable, Hashable {
+  public enum Counterpart: String, Sendable, Hashable {
+    case store, spent, transfer
+  }
+
+  public var unit: CreditUnit
+  /// Above zero: added; below: removed. Never zero.
+  public var amount: Int64
+  public var before: Int64
+  public var after: Int64
+  public var counterpart: Counterpart
+  /// nil for a spend.
+  public var transaction: TransactionID?
+  public var product: ProductID?
+  /// Of a spend.
+  public var idempotencyKey: String?
+  public var rule: Rule
+}
+
+/// The answer to who wants to finish a transaction.
+public struct Permit: Sendable, Hashable {
+  public enum Status: String, Sendable, Hashable, CaseIterable { case finishable, refused, pending }
+  public enum Content: String, Sendable, Hashable, CaseIterable {
+    case granted
+    case alreadyGranted = "already-granted"
+    case none
+  }
+
+  /// Codes of our own; a refusal carries the verdict's.
+  public enum Reason {
+    public static let granted = "granted"
+    public static let alreadyGranted = "already-granted"
+    public static let revoked = "revoked"
+    public static let expired = "expired"
+    public static let anotherAccount = "another-account"
+    public static let paymentFailed = "payment-failed"
+    public static let unknownProduct = "unknown-product"
+    public static let notBegun = "not-begun"
+    public static let notVerified = "not-yet-verified"
+    public static let insufficientFunds = "insufficient-funds"
+  }
+
+  /// SHA-256 of the proof in hex, or `attempt:ID` of a payment that has none.
+  public var proof: String
+  public var status: Status
+  public var content: Content
+  public var reason: String
+  public var transaction: TransactionID?
+  public var product: ProductID?
+  public var attempt: String?
+
+  public init(
+    proof: String, status: Status, content: Content, reason: String, transaction: TransactionID? = nil,
+    product: ProductID? = nil, attempt: String? = nil
+  ) {
+    self.proof = proof
+    self.status = status
+    self.content = content
+    self.reason = reason
+    self.transaction = transaction
+    self.product = product
+    self.attempt = attempt
+  }
+}

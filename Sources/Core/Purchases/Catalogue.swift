@@ -1,0 +1,67 @@
+/// What products are and what they give. Versioned: each grant names the version that made it.
+public struct Catalogue: Sendable, Hashable {
+  public let version: String
+  private let products: [ProductID: CatalogueProduct]
+
+  /// Products by their ids; the caller has seen to it that none stands twice.
+  public init(version: String, products: [CatalogueProduct]) {
+    self.version = version
+    self.products = Dictionary(products.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  public subscript(_ id: ProductID) -> CatalogueProduct? { products[id] }
+
+  /// In order of their ids.
+  public var all: [CatalogueProduct] { products.values.sorted { $0.id < $1.id } }
+
+  /// The product as the catalogue knows it, if it is there as the type that Apple says it has. A product of another type is a
+  /// mistake in the catalogue: its purchases wait, as those of an unknown one do.
+  public func product(_ id: ProductID, as type: ProductType) -> CatalogueProduct? {
+    guard let product = products[id], product.terms.type == type else { return nil }
+    return product
+  }
+
+  /// Which of these products there are, and which identifiers are invalid; both in the order asked for.
+  public func lookUp(_ ids: [String]) -> (known: [CatalogueProduct], invalid: [String]) {
+    var known: [CatalogueProduct] = []
+    var invalid: [String] = []
+    for id in ids {
+      if let product = ProductID(id).flatMap({ products[$0] }) { known.append(product) } else { invalid.append(id) }
+    }
+    return (known, invalid)
+  }
+}
+
+public struct CatalogueProduct: Sendable, Hashable {
+  /// What goes with the product's type.
+  public enum Terms: Sendable, Hashable {
+    case consumable(CreditUnit, amount: Int64)
+    case nonConsumable
+    /// Level 1 is the highest of its group, as in App Store Connect.
+    case autoRenewable(group: String, level: Int64)
+    case nonRenewing(CalendarDuration)
+
+    public var type: ProductType {
+      switch self {
+      case .consumable: .consumable
+      case .nonConsumable: .nonConsumable
+      case .autoRenewable: .autoRenewable
+      case .nonRenewing: .nonRenewing
+      }
+    }
+  }
+
+  /// Credits of one piece: with the largest quantity and a share in thousandths of a percent it still fits 64 bits.
+  public static let maximumCredits: Int64 = 1_000_000_000
+
+  public let id: ProductID
+  public let terms: Terms
+  /// What the account may use; empty for a consumable.
+  public let entitlements: [EntitlementID]
+
+  public init(id: ProductID, terms: Terms, entitlements: [EntitlementID]) {
+    self.id = id
+    self.terms = terms
+    self.entitlements = entitlements
+  }
+}

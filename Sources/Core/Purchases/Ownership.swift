@@ -1,0 +1,128 @@
+/// Why a chain is an account's.
+public enum OwnershipBasis: String, Sendable, Hashable, CaseIterable {
+  /// The newest verified revision that names an account.
+  case token
+  /// The first authenticated caller, in recorded order.
+  case claim
+  /// An operator's transfer.
+  case order
+  /// Another account's chain, shared by policy: access, no credits, not the owner.
+  case share
+  /// Nobody's yet.
+  case none
+}
+
+/// What a restore by another account does to a purchase that no token binds.
+public enum RestorePolicy: String, Sendable, Hashable, CaseIterable {
+  case keep, transfer, share
+}
+
+/// Whose a chain is: what Apple says folds in any order, claims and orders are decided once, in recorded order.
+public struct Ownership: Sendable, Hashable {
+  /// The account that Apple's newest statement names.
+  public private(set) var token: Account?
+  public private(set) var tokenRank: RevisionRank?
+  public private(set) var claimant: Account?
+  /// Claims that were decided, newest last: one that comes again has no second effect.
+  public private(set) var claims: [Claim]
+  public private(set) var order: Order?
+  /// Accounts that share the chain, in order.
+  public private(set) var sharers: [Account]
+
+  /// A claim and the source's own name of it: a proof's digest or an attempt.
+  public struct Claim: Sendable, Hashable {
+    public var account: Account
+    public var source: String
+
+    public init(account: Account, source: String) {
+      self.account = account
+      self.source = source
+    }
+  }
+
+  public struct Order: Sendable, Hashable {
+    public var to: Account
+    public var orderID: String
+    /// Log time of the order. A statement of Apple's signed later, and naming another account than then, overrides it.
+    public var at: Instant
+    public var overToken: Account?
+
+    public init(to: Account, orderID: String, at: Instant, overToken: Account?) {
+      self.to = to
+      self.orderID = orderID
+      self.at = at
+      self.overToken = overToken
+    }
+  }
+
+  /// A purchase that changes hands more often than this stays where it is until an operator orders otherwise.
+  public static let maximumClaims = 64
+
+  public init(
+    token: Account? = nil, tokenRank: RevisionRank? = nil, claimant: Account? = nil, claims: [Claim] = [],
+    order: Order? = nil, sharers: [Account] = []
+  ) {
+    self.token = token
+    self.tokenRank = tokenRank
+    self.claimant = claimant
+    self.claims = claims
+    self.order = order
+    self.sharers = sharers
+  }
+
+  // MARK: State
+
+  /// The owner before accounts that were merged into others are looked up; nil while nobody owns the chain.
+  public var owner: (account: Account, basis: OwnershipBasis)? {
+    if let order {
+      guard let token, let tokenRank, token != order.overToken, tokenRank.signedDate > order.at else {
+        return (order.to, .order)
+      }
+      return (token, .token)
+    }
+    if let token { return (token, .token) }
+    return claimant.map { ($0, .claim) }
+  }
+
+  // MARK: Evolve
+
+  /// Takes in what a verified revision says; without an account it says nothing.
+  public mutating func note(_ account: Account?, _ rank: RevisionRank) {
+    guard let account else { return }
+    if let tokenRank, !(tokenRank < rank) { return }
+    (token, tokenRank) = (account, rank)
+  }
+
+  // MARK: Decide
+
+  /// An authenticated caller says that the chain is an account's. The first one has it, unless the restore policy says
+  /// otherwise. Where a token or an order decides, the claim is kept for the day when neither does.
+  ///
+  /// - Parameter isRestore: whether the restore policy applies: a restore or an explicit claim, but not a purchase.
+  public mutating func claim(_ claim: Claim, isRestore: Bool, isShareable: Bool, _ policy: RestorePolicy) {
+    guard let claimant else {
+      self.claimant = claim.account
+      claims.append(claim)
+      return
+    }
+    guard isRestore, policy != .keep, !claims.contains(claim), claims.count < Self.maximumClaims else { return }
+    claims.append(claim)
+    switch policy {
+    case .keep: break
+    case .transfer: self.claimant = claim.account
+    case .share:
+      guard isShareable, claim.account != claimant, !sharers.contains(claim.account) else { return }
+      sharers.append(claim.account)
+      sharers.sort()
+    }
+  }
+
+  /// An operator transfers the chain. False if that order was decided before.
+  public mutating func transfer(to account: Account, orderID: String, at instant: Instant) -> Bool {
+    let decided = Claim(account: account, source: "order:\(orderID)")
+    guard !claims.contains(decided) else { return false }
+    claims.append(decided)
+    order = Order(to: account, orderID: orderID, at: instant, overToken: token)
+    return true
+  }
+}

@@ -1,0 +1,127 @@
+/// What the fold keeps of the newest revision of one purchase: no more than access, credits and permits are computed from.
+public struct Purchase: Sendable, Hashable {
+  public var key: BusinessKey
+  public var rank: RevisionRank
+  public var transaction: TransactionID
+  public var product: ProductID
+  public var type: ProductType
+  /// When access begins. Of a one-time purchase the original date: a restore carries a new one and must not start it anew.
+  public var begins: Instant
+  /// The end of a subscription period as Apple states it.
+  public var expires: Instant?
+  public var quantity: Int64
+  public var revocationDate: Instant?
+  /// Thousandths of a percent; nil: all of it.
+  public var revocationPercentage: Int64?
+  /// Of a consumable: the credits that it came to, once the catalogue knew it.
+  public var booking: Booking?
+
+  public var isRevoked: Bool { revocationDate != nil }
+
+  public init(
+    key: BusinessKey, rank: RevisionRank, transaction: TransactionID, product: ProductID, type: ProductType,
+    begins: Instant, expires: Instant? = nil, quantity: Int64 = 1, revocationDate: Instant? = nil,
+    revocationPercentage: Int64? = nil, booking: Booking? = nil
+  ) {
+    self.key = key
+    self.rank = rank
+    self.transaction = transaction
+    self.product = product
+    self.type = type
+    self.begins = begins
+    self.expires = expires
+    self.quantity = quantity
+    self.revocationDate = revocationDate
+    self.revocationPercentage = revocationPercentage
+    self.booking = booking
+  }
+
+  public init(_ revision: TransactionRevision) {
+    let begins: Instant
+    switch revision.type {
+    case .nonConsumable, .nonRenewing:
+      begins = min(revision.originalPurchaseDate ?? revision.purchaseDate, revision.purchaseDate)
+    default: begins = revision.purchaseDate
+    }
+    self.init(
+      key: revision.businessKey, rank: revision.rank, transaction: revision.transaction, product: revision.product,
+      type: revision.type, begins: begins, expires: revision.type == .autoRenewable ? revision.expiresDate : nil,
+      quantity: revision.quantity, revocationDate: revision.revocationDate,
+      revocationPercentage: revision.revocationPercentage)
+  }
+}
+
+/// Credits of one consumable in the ledger.
+public struct Booking: Sendable, Hashable {
+  public var unit: CreditUnit
+  /// What the purchase is worth, by the catalogue that first knew it: a later catalogue doesn't change what was bought.
+  public var worth: Int64
+  /// What of it the ledger holds now.
+  public var booked: Int64
+
+  public init(unit: CreditUnit, worth: Int64, booked: Int64) {
+    self.unit = unit
+    self.worth = worth
+    self.booked = booked
+  }
+
+  /// What a refund of that share takes back: the nearest whole credit, half of one rounded up.
+  public static func refund(of worth: Int64, percentage: Int64?) -> Int64 {
+    guard let percentage else { return worth }
+    // Below 10^9 credits times 10^4 pieces times 10^5: within 64 bits.
+    return (worth * min(max(percentage, 0), 100_000) + 50_000) / 100_000
+  }
+}
+
+/// What the fold keeps of the newest renewal info of one chain.
+public struct Renewal: Sendable, Hashable {
+  public var originalTransaction: OriginalTransactionID
+  public var rank: RevisionRank
+  public var graceEnds: Instant?
+  /// Auto-renew on, off, or not said: for people and the store's answers; it never changes access.
+  public var autoRenews: Bool?
+  public var isInBillingRetry: Bool
+  public var nextProduct: ProductID?
+
+  public init(
+    originalTransaction: OriginalTransactionID, rank: RevisionRank, graceEnds: Instant? = nil, autoRenews: Bool? = nil,
+    isInBillingRetry: Bool = false, nextProduct: ProductID? = nil
+  ) {
+    self.originalTransaction = originalTransaction
+    self.rank = rank
+    self.graceEnds = graceEnds
+    self.autoRenews = autoRenews
+    self.isInBillingRetry = isInBillingRetry
+    self.nextProduct = nextProduct
+  }
+
+  public init(_ revision: RenewalRevision) {
+    self.init(
+      originalTransaction: revision.originalTransaction, rank: revision.rank,
+      graceEnds: revision.gracePeriodExpiresDate, autoRenews: revision.autoRenewStatus.map { $0 == 1 },
+      isInBillingRetry: revision.isInBillingRetry ?? false, nextProduct: revision.autoRenewProduct)
+  }
+}
+
+/// An operator's newest order about one entitlement. Decided once, in recorded order.
+public struct ManualOrder: Sendable, Hashable {
+  public enum Kind: Sendable, Hashable {
+    /// Access from the order on, until then; nil: without end.
+    case grant(until: Instant?)
+    /// Ends whatever began before the order, bought or granted. A later purchase or period grants again.
+    case revoke
+  }
+
+  public var entitlement: EntitlementID
+  public var kind: Kind
+  /// Log time of the order.
+  public var at: Instant
+  public var orderID: String
+
+  public init(entitlement: EntitlementID, kind: Kind, at: Instant, orderID: String) {
+    self.entitlement = entitlement
+    self.kind = kind
+    self.at = at
+    self.orderID = orderID
+  }
+}
