@@ -66,6 +66,10 @@ import Testing
     #expect(certificate.keyUsage == [.certificateSign, .digitalSignature])
     #expect(certificate.hasExtension("1.2.3.4"))
     #expect(certificate.isSigned(by: certificate))
+    #expect(certificate.hasExtension("2.5.29.14") && certificate.hasExtension("2.5.29.35"))
+    var bare = builder
+    bare.hasKeyIdentifiers = false
+    #expect(bare.selfSigned(key: key).extensions.map(\.oid) == ["2.5.29.19", "2.5.29.15", "1.2.3.4"])
     for kind in PrivateKey.Kind.allCases {
       let child = PrivateKey(kind, seed: [2])
       let built = CertificateBuilder(subject: [("CN", "child")], notBefore: 0, notAfter: 1000)

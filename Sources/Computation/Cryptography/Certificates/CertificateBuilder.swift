@@ -17,6 +17,8 @@ public struct CertificateBuilder: Sendable {
   public var markers: [String]
   /// Marks that say they must be understood.
   public var criticalMarkers: [String] = []
+  /// Whether to write subject and authority key identifiers: strict verifiers ask for them, Apple's test chain has none.
+  public var hasKeyIdentifiers = true
 
   public init(
     subject: [(attribute: String, value: String)], serial: [UInt8] = [1], notBefore: Int64, notAfter: Int64,
@@ -54,7 +56,7 @@ public struct CertificateBuilder: Sendable {
     setSerial(certificate)
     require(setTime(notBefore) { X509_set1_notBefore(certificate, $0) })
     require(setTime(notAfter) { X509_set1_notAfter(certificate, $0) })
-    addExtensions(to: certificate)
+    addExtensions(to: certificate, issuer: issuerName)
     issuerKey.withSigningContext { context in
       require(X509_sign_ctx(certificate, context) > 0)
     }
@@ -87,7 +89,15 @@ public struct CertificateBuilder: Sendable {
     return set(time) == 1
   }
 
-  private func addExtensions(to certificate: OpaquePointer) {
+  private func addExtensions(to certificate: OpaquePointer, issuer: Certificate?) {
+    if hasKeyIdentifiers {
+      let own = Self.keyIdentifier(of: certificate)
+      let identifier = issuer.map { Self.keyIdentifier(of: $0.handle.pointer) } ?? own
+      add("2.5.29.14", critical: false, value: [0x04, UInt8(own.count)] + own, to: certificate)
+      // SEQUENCE { [0] the issuer's identifier }
+      let length = UInt8(identifier.count)
+      add("2.5.29.35", critical: false, value: [0x30, length + 2, 0x80, length] + identifier, to: certificate)
+    }
     if let isCA {
       // SEQUENCE { BOOLEAN TRUE } or the empty sequence: DER leaves the default out.
       add("2.5.29.19", critical: true, value: isCA ? [0x30, 0x03, 0x01, 0x01, 0xFF] : [0x30, 0x00], to: certificate)
@@ -100,6 +110,13 @@ public struct CertificateBuilder: Sendable {
     }
     for oid in markers { add(oid, critical: false, value: [0x05, 0x00], to: certificate) }
     for oid in criticalMarkers { add(oid, critical: true, value: [0x05, 0x00], to: certificate) }
+  }
+
+  /// The first 160 bits of the SHA-256 of the public key's bits (RFC 7093).
+  private static func keyIdentifier(of certificate: OpaquePointer) -> [UInt8] {
+    guard let bits = X509_get0_pubkey_bitstr(certificate) else { preconditionFailure("a certificate without a key") }
+    let buffer = UnsafeRawBufferPointer(start: ASN1_STRING_get0_data(bits), count: Int(ASN1_STRING_length(bits)))
+    return Array(SHA256.digest(of: buffer).bytes.prefix(20))
   }
 
   private func add(_ oid: String, critical: Bool, value: [UInt8], to certificate: OpaquePointer) {
