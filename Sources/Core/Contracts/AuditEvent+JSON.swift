@@ -38,9 +38,7 @@ extension AuditCheckpointed {
     let scope: Scope
     switch try fields.requiredText("scope") {
     case "partition":
-      scope = .partition(
-        TopicPartition(try fields.requiredText("topic"), try fields.partition("partition")),
-        lastOffset: try fields.count("lastOffset"))
+      scope = .partition(TopicPartition(try fields.requiredText("topic"), try fields.partition("partition")))
     case "summary":
       guard let list = fields.member("added"), list.kind == .array else {
         throw fields.failure("added", "must be an array")
@@ -60,11 +58,10 @@ extension AuditCheckpointed {
 
   func write(_ json: inout JSONWriter) {
     switch scope {
-    case .partition(let partition, let lastOffset):
+    case .partition(let partition):
       json.field("scope", "partition")
       json.field("topic", partition.topic)
       json.field("partition", Int64(partition.partition))
-      json.field("lastOffset", lastOffset)
     case .summary(let added):
       json.field("scope", "summary")
       json.field("added", array: { json in added.forEach { json.element($0) } })

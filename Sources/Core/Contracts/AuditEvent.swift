@@ -9,8 +9,8 @@ public enum AuditEvent: Sendable, Hashable {
 /// Data of `audit.checkpointed`: the signed state of one tree.
 public struct AuditCheckpointed: Sendable, Hashable {
   public enum Scope: Sendable, Hashable {
-    /// The tree over the records of one partition. The offset is the last leaf's.
-    case partition(TopicPartition, lastOffset: Int64)
+    /// The tree over the records of one partition.
+    case partition(TopicPartition)
     /// The log over the partitions' checkpoints: these are the leaves that it grew by, each the text of one partition's
     /// checkpoint without its signature.
     case summary(added: [String])

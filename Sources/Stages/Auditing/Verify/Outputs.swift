@@ -1,0 +1,128 @@
+import PurchasesContracts
+import PurchasesCore
+
+/// Bits by offset. Offsets of a broker have gaps, but begin at 0 and rise, so this is an eighth of a byte per record.
+struct OffsetBits {
+  private var words: [UInt64] = []
+
+  subscript(_ offset: Int64) -> Bool {
+    let word = Int(offset >> 6)
+    return word < words.count && words[word] >> UInt64(offset & 63) & 1 == 1
+  }
+
+  mutating func set(_ offset: Int64) {
+    let word = Int(offset >> 6)
+    while words.count <= word { words.append(0) }
+    words[word] |= 1 << UInt64(offset & 63)
+  }
+
+  var count: Int64 { words.reduce(0) { $0 + Int64($1.nonzeroBitCount) } }
+
+  /// The offsets that are set here and not there, in order, until the body answers false.
+  func forEach(notIn other: OffsetBits, _ body: (Int64) -> Bool) {
+    for (index, word) in words.enumerated() {
+      var rest = word & ~(index < other.words.count ? other.words[index] : 0)
+      while rest != 0 {
+        guard body(Int64(index) << 6 + Int64(rest.trailingZeroBitCount)) else { return }
+        rest &= rest - 1
+      }
+    }
+  }
+}
+
+/// Which records have their outputs: each output names its source's place, its own index and how many there are.
+struct Outputs {
+  /// Sets of outputs that are begun and not complete at one time. An input's outputs stand close together; more open ones
+  /// than this mean that something is thoroughly wrong, which has been reported then.
+  static let maximumOpen = 1 << 20
+  /// No stage makes nearly so many events of one record; bounds what a foreign header can ask for.
+  static let maximumOffset: Int64 = 1 << 40
+
+  private struct Open {
+    var count: Int
+    var seen: Set<Int>
+  }
+
+  private var present: [TopicPartition: OffsetBits] = [:]
+  private var answered: [TopicPartition: OffsetBits] = [:]
+  private var open: [Coordinates: Open] = [:]
+  private var lost = 0
+
+  /// Takes note of a record, and of what it is an output of.
+  mutating func note(_ stored: StoredRecord, of topic: Topic, _ topics: TopicSettings, _ report: inout AuditReport) {
+    present[stored.coordinates.topicPartition, default: OffsetBits()].set(stored.coordinates.offset)
+    guard topic != .received, let origin = Self.origin(stored.record, topic) else { return }
+    guard topics.topic(named: origin.coordinates.topic) != nil, origin.coordinates.offset <= Self.maximumOffset,
+      origin.index < origin.count
+    else {
+      return report.add(.outputStray, stored.coordinates.description, "names \(origin.coordinates) as its source")
+    }
+    let source = origin.coordinates
+    if origin.count == 1 { return answer(source) }
+    guard answered[source.topicPartition]?[source.offset] != true else { return }
+    guard open[source] != nil || open.count < Self.maximumOpen else {
+      lost += 1
+      return
+    }
+    open[source, default: Open(count: origin.count, seen: [])].seen.insert(origin.index)
+    guard let set = open[source], set.seen.count >= set.count else { return }
+    open[source] = nil
+    answer(source)
+  }
+
+  private mutating func answer(_ source: Coordinates) {
+    answered[source.topicPartition, default: OffsetBits()].set(source.offset)
+  }
+
+  /// A record in quarantine keeps the headers of the record that it was, its source's among them.
+  private static func origin(_ record: Record, _ topic: Topic) -> Envelope.Origin? {
+    if topic == .quarantine {
+      return QuarantineMark(record).map { Envelope.Origin(coordinates: $0.origin, index: $0.index, count: $0.count) }
+    }
+    guard let topic = record.headerText("ce_origintopic"),
+      let partition = record.headerText("ce_originpartition").flatMap({ Int32($0) }), partition >= 0,
+      let offset = record.headerText("ce_originoffset").flatMap({ Int64($0) }), offset >= 0,
+      let index = record.headerText("ce_outputindex").flatMap({ Int($0) }), index >= 0,
+      let count = record.headerText("ce_outputcount").flatMap({ Int($0) })
+    else { return nil }
+    return Envelope.Origin(
+      coordinates: Coordinates(topic: topic, partition: partition, offset: offset), index: index, count: count)
+  }
+
+  /// Compares sources and outputs, once all records are noted.
+  /// - Parameters:
+  ///   - answering: topics whose every record leads to something.
+  ///   - ends: how far each partition was read, where it may have grown since.
+  func judge(
+    _ topics: TopicSettings, answering: Set<Topic>, workedOff: [TopicPartition: Int64], ends: [TopicPartition: Int64],
+    _ report: inout AuditReport
+  ) {
+    for (partition, bits) in answered.sorted(by: { $0.key < $1.key }) {
+      bits.forEach(notIn: present[partition] ?? OffsetBits()) { offset in
+        if let end = ends[partition], offset >= end { return false }
+        report.add(.outputStray, "\(partition)/\(offset)", "has outputs, and is not in the log itself")
+        return true
+      }
+    }
+    for (source, set) in open.sorted(by: { $0.key < $1.key }) {
+      // Some outputs of `owned` go to the compacted topic, which forgets them.
+      guard topics.topic(named: source.topic) != .owned else { continue }
+      report.add(.outputsIncomplete, source.description, "has \(set.seen.count) of \(set.count) outputs")
+    }
+    if lost > 0 { report.add(.outputsIncomplete, "*", "\(lost) more outputs belong to sets that are not complete") }
+    for (partition, bits) in present.sorted(by: { $0.key < $1.key }) {
+      guard let topic = topics.topic(named: partition.topic), answering.contains(topic),
+        let end = workedOff[partition]
+      else { continue }
+      bits.forEach(notIn: answered[partition] ?? OffsetBits()) { offset in
+        let source = Coordinates(topic: partition.topic, partition: partition.partition, offset: offset)
+        if offset >= end {
+          report.notWorkedOff += 1
+        } else if open[source] == nil {
+          report.add(.outputMissing, source.description, "was worked off and has no output")
+        }
+        return true
+      }
+    }
+  }
+}
