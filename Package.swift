@@ -102,7 +102,11 @@ let package = Package(
     tests("EmbeddedLog", core + ["PurchasesEmbeddedLog", "PurchasesSQLite", "PurchasesLogWriter"]),
     tests("SQLiteStore", core + ["PurchasesSQLiteStore", "PurchasesSQLite"]),
     tests("PostgresStore", core + ["PurchasesPostgresStore", "PurchasesPostgres"]),
-    tests("Gateway", core + computation + ["PurchasesGateway", "PurchasesHTTPServer", "PurchasesHTTPClient"]),
+    tests(
+      "Gateway",
+      core + computation + [
+        "PurchasesGateway", "PurchasesHTTPServer", "PurchasesHTTPClient", "PurchasesEmbeddedLog", "PurchasesSQLiteStore",
+      ]),
     tests("Runner", core + ["PurchasesRunner"]),
     tests("LocalAppStore", core + computation + ["PurchasesLocalAppStore"]),
     tests("Producer", core + ["PurchasesProducer", "PurchasesEmbeddedLog"]),

@@ -16,6 +16,14 @@ public final class Gate: Sendable {
     }
   }
 
+  /// Counts an arrival without waiting.
+  public func arrive() {
+    condition.withLock {
+      arrived += 1
+      condition.broadcast()
+    }
+  }
+
   public func open() {
     condition.withLock {
       isOpen = true

@@ -36,7 +36,7 @@ struct EventIntake: Sendable {
   }
 
   private static func read(_ bytes: [UInt8]) throws(FieldFailure) -> ReceivedRecord {
-    ReceivedRecord(try ReceivedEvent(line: bytes, allowing: EventType.reported), data: bytes)
+    try ReceivedRecord(line: bytes, allowing: EventType.reported)
   }
 
   private static func write(_ received: ReceivedRecord, _ json: inout JSONWriter) {
@@ -141,12 +141,12 @@ struct EventIntake: Sendable {
   }
 
   private static func readNotification(_ body: [UInt8]) throws(FieldFailure) -> ReceivedRecord {
-    let fields = try Fields(fromOutside: body)
-    guard fields.member("backfill") == nil else {
+    // The body goes onto the log byte for byte: what Apple adds to it one day is kept.
+    let received = try ReceivedRecord(type: .storeNotified, data: body)
+    if case .notified(let event) = received.event, event.isBackfill {
       throw FieldFailure("backfill", "is set by this pipeline's own tools only")
     }
-    // The body goes onto the log byte for byte: what Apple adds to it one day is kept.
-    return ReceivedRecord(try ReceivedEvent(type: .storeNotified, fields: fields), data: body)
+    return received
   }
 
   // MARK: Pieces
@@ -155,7 +155,7 @@ struct EventIntake: Sendable {
   private func deliver(_ received: [ReceivedRecord], _ request: HTTPRequest) -> [LogFailure?] {
     if received.isEmpty { return [] }
     let now = clock.now()
-    let traceparent = request.headers["traceparent"].flatMap { TraceParent.accepts($0) ? $0 : nil }
+    let traceparent = request.headers["traceparent"]
     let records = received.map {
       $0.produced(to: settings.topics, source: settings.source, at: now, traceparent: traceparent)
     }
@@ -180,19 +180,6 @@ struct EventIntake: Sendable {
     var line = line.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
     while let last = line.last, last == 0x20 || last == 0x09 || last == 0x0D { line = line.dropLast() }
     return line
-  }
-}
-
-/// W3C trace context, version 00: `00-` 32 hex digits `-` 16 hex digits `-` 2 hex digits, all lower case.
-enum TraceParent {
-  static func accepts(_ text: String) -> Bool {
-    let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-    guard parts.count == 4, parts.map(\.count) == [2, 32, 16, 2], parts[0].elementsEqual("00".utf8) else {
-      return false
-    }
-    return parts.allSatisfy { part in
-      part.allSatisfy { ($0 >= 0x30 && $0 <= 0x39) || ($0 >= 0x61 && $0 <= 0x66) }
-    }
   }
 }
 
