@@ -70,7 +70,7 @@ extension Catalogue {
     var writer = JSONWriter()
     writer.object { json in
       json.field("version", version)
-      json.field("products", array: { json in all.forEach { $0.write(&json) } })
+      json.field("products", array: { json in for product in all { product.write(&json) } })
     }
     return writer.bytes
   }
@@ -149,7 +149,7 @@ extension CatalogueProduct {
         json.field("duration", duration.description)
       }
       if !entitlements.isEmpty {
-        json.field("entitlements", array: { json in entitlements.forEach { json.element($0.text) } })
+        json.field("entitlements", array: { json in for name in entitlements { json.element(name.text) } })
       }
     }
   }

@@ -73,7 +73,7 @@ extension OwnedEvent {
         json.field("signedDate", milliseconds: event.signedDate)
         if let notification = event.notification { json.field("notification", object: { notification.write(&$0) }) }
         if let report = event.report { json.field("report", object: { report.write(&$0) }) }
-        json.field("parts", array: { json in event.parts.forEach { $0.write(&json) } })
+        json.field("parts", array: { json in for part in event.parts { part.write(&json) } })
       case .transferred(let event):
         json.field("environment", event.environment.rawValue)
         json.field("account", event.account.text)
@@ -84,14 +84,14 @@ extension OwnedEvent {
         json.field("proof", event.proof)
         json.field("orderId", event.orderID)
         if let report = event.report { json.field("report", object: { report.write(&$0) }) }
-        json.field("parts", array: { json in event.parts.forEach { $0.write(&json) } })
+        json.field("parts", array: { json in for part in event.parts { part.write(&json) } })
       case .unowned(let event):
         json.field("environment", event.environment.rawValue)
         json.field("originalTransactionId", event.originalTransaction.text)
         json.field("proof", event.proof)
         json.field("signedDate", milliseconds: event.signedDate)
         if let notification = event.notification { json.field("notification", object: { notification.write(&$0) }) }
-        json.field("parts", array: { json in event.parts.forEach { $0.write(&json) } })
+        json.field("parts", array: { json in for part in event.parts { part.write(&json) } })
       case .ticked(let event):
         json.field("environment", event.environment.rawValue)
         json.field("account", event.account.text)

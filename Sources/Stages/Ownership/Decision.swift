@@ -1,0 +1,236 @@
+import PurchasesContracts
+import PurchasesCore
+
+/// What one record of `verified` leads to.
+struct Decision {
+  let record: Incoming
+  let aliases: Aliases
+  let facts: any Facts
+  let settings: OwnershipSettings
+  var actions: [Action] = []
+
+  private mutating func emit(_ event: OwnedEvent) {
+    actions.append(.emit(Outgoing(topic: .owned, key: event.key, type: event.type, data: event.data)))
+  }
+
+  /// A fact passes to its account.
+  mutating func pass(
+    _ fact: FactNoted, _ environment: Environment, _ account: Account, outcome: AccountFact.Outcome = .passed
+  ) {
+    emit(
+      .noted(
+        AccountFact(
+          environment: environment, account: aliases.resolve(environment, account), outcome: outcome, fact: fact)))
+  }
+
+  mutating func decide(_ verdict: Reading.Verdict) {
+    let environment = verdict.environment ?? settings.environment
+    emit(
+      .noted(
+        AccountFact(
+          environment: environment, account: aliases.resolve(environment, verdict.account), outcome: verdict.outcome,
+          reason: verdict.reason, proof: verdict.proof, report: verdict.report)))
+  }
+
+  // MARK: Proofs
+
+  mutating func decide(_ proof: Reading.Proof) throws(FieldFailure) {
+    let repeated = note(proof.event.notification, proof)
+    guard let original = proof.originalTransaction else {
+      // Nothing in it to fold: the second body under one UUID is kept where a person looks.
+      if repeated { actions.append(.quarantine(reason: Self.secondBody, alarm: true)) }
+      return
+    }
+    var chain = try chain(proof.environment, original)
+    let sender = proof.sender.map { aliases.resolve(proof.environment, $0) }
+    for statement in proof.statements {
+      _ = chain.row.keep(statement.kept)
+      chain.row.ownership.note(statement.token, statement.kept.rank)
+    }
+    if let sender {
+      chain.row.ownership.claim(
+        Ownership.Claim(account: sender, source: proof.event.proof),
+        isRestore: proof.event.report.type == .paymentRestored, isShareable: chain.row.isShareable,
+        settings.restorePolicy)
+    }
+    let incoming = proof.statements.map(\.kept.signed)
+    let whole = chain.row.parts + incoming.filter { part in !chain.row.parts.contains { $0.digest == part.digest } }
+    settle(&chain)
+    func report(of account: Account) -> Report? {
+      sender == nil || sender == account ? proof.event.report : nil
+    }
+    func owned(_ account: Account, _ basis: OwnershipBasis, _ parts: [SignedPart]) -> OwnedEvent {
+      .owned(
+        PurchaseOwned(
+          environment: proof.environment, account: account, basis: basis, originalTransaction: original,
+          proof: proof.event.proof, signedDate: proof.event.signedDate, notification: proof.event.notification,
+          report: report(of: account), parts: parts))
+    }
+    if let owner = chain.row.account {
+      if let from = chain.before, from != owner {
+        transfer(chain, from: from, to: owner, parts: whole, proof: proof.event.proof, report: report(of: owner))
+      } else {
+        emit(owned(owner, chain.row.basis, chain.before == nil ? whole : incoming))
+      }
+    } else {
+      emit(
+        .unowned(
+          PurchaseUnowned(
+            environment: proof.environment, originalTransaction: original, proof: proof.event.proof,
+            signedDate: proof.event.signedDate, notification: proof.event.notification, parts: incoming)))
+    }
+    let sharers = sharers(chain)
+    for sharer in sharers {
+      emit(owned(sharer, .share, chain.sharersBefore.contains(sharer) ? incoming : whole))
+    }
+    if let sender, sender != chain.row.account, !sharers.contains(sender) {
+      emit(
+        .noted(
+          AccountFact(
+            environment: proof.environment, account: sender, outcome: .anotherAccount, reason: nil,
+            proof: proof.event.proof, report: proof.event.report)))
+    }
+    actions.append(.write(.put(chain.row.row)))
+    if repeated { actions.append(.quarantine(reason: Self.secondBody, alarm: true)) }
+    if let notification = proof.event.notification, notification.subtype == "GRACE_PERIOD",
+      !proof.event.parts.contains(where: { $0.kind == .renewalInfo })
+    {
+      // What it says of the transaction counts. That grace began can't be told without the renewal info: a person must look.
+      actions.append(
+        .quarantine(reason: "a notification of a grace period has no renewal info in it", alarm: false))
+    }
+  }
+
+  private static let secondBody = "a second body came under the UUID of an earlier notification; the first one is kept"
+
+  /// Keeps the first body under a notification's UUID. True if this is another one.
+  private mutating func note(_ notification: NotificationFacts?, _ proof: Reading.Proof) -> Bool {
+    guard let notification else { return false }
+    let key = Notifications.key(proof.environment, notification.uuid)
+    if let row = facts.row(key) { return row.values[0].text != proof.event.proof }
+    actions.append(
+      .write(.insert(Row(key, [.text(proof.event.proof), .text(record.coordinates.description)]))))
+    return false
+  }
+
+  // MARK: Claims and orders
+
+  mutating func decide(_ claim: PurchaseClaimed, _ fact: FactNoted) throws(FieldFailure) {
+    var chain = try chain(claim.environment, claim.originalTransaction)
+    let account = aliases.resolve(claim.environment, claim.account)
+    chain.row.ownership.claim(
+      Ownership.Claim(account: account, source: "attempt:\(claim.attempt)"), isRestore: true,
+      isShareable: chain.row.isShareable, settings.restorePolicy)
+    settle(&chain)
+    let moved = move(chain, orderID: nil)
+    let sharers = sharers(chain)
+    if sharers.contains(account), !chain.sharersBefore.contains(account) {
+      emit(whole(chain, account, .share))
+    } else if !moved || chain.row.account != account {
+      let holds = chain.row.account == account || sharers.contains(account)
+      pass(fact, claim.environment, account, outcome: holds ? .owner : .anotherAccount)
+    }
+    actions.append(.write(.put(chain.row.row)))
+  }
+
+  mutating func decide(_ order: AccessOrdered, _ fact: FactNoted) throws(FieldFailure) {
+    switch order.order {
+    case .grant, .revoke: pass(fact, order.environment, order.account)
+    case .transfer(let original, let to):
+      var chain = try chain(order.environment, original)
+      let account = aliases.resolve(order.environment, order.account)
+      if let owner = chain.before, aliases.resolve(order.environment, owner) != account {
+        return pass(fact, order.environment, account, outcome: .refused)
+      }
+      guard
+        chain.row.ownership.transfer(
+          to: aliases.resolve(order.environment, to), orderID: order.orderID, at: record.timestamp)
+      else { return }
+      settle(&chain)
+      if !move(chain, orderID: order.orderID) { pass(fact, order.environment, account) }
+      actions.append(.write(.put(chain.row.row)))
+    case .merge(let into):
+      let account = aliases.resolve(order.environment, order.account)
+      let target = aliases.resolve(order.environment, into)
+      guard account != target else { return pass(fact, order.environment, account, outcome: .refused) }
+      // Under the old account, whose writer hands its purchases over one by one.
+      pass(fact, order.environment, account)
+      actions.append(
+        .write(.put(Row(Aliases.key(order.environment, account), [.text(target.text)]))))
+    }
+  }
+
+  // MARK: Chains
+
+  private struct Chain {
+    var row: ChainRow
+    let before: Account?
+    let sharersBefore: [Account]
+  }
+
+  private func chain(
+    _ environment: Environment, _ original: OriginalTransactionID
+  ) throws(FieldFailure) -> Chain {
+    // One writer per chain: under another key the record could come to another one.
+    guard let key = record.stored.record.key, key.elementsEqual(TopicKey.chain(environment, original).utf8) else {
+      throw FieldFailure("key", "is not that of the purchase, environment/originalTransactionId")
+    }
+    let row = try facts.row(ChainRow.key(environment, original)).map { row throws(FieldFailure) in try ChainRow(row) }
+    let chain = row ?? ChainRow(environment: environment, originalTransaction: original)
+    return Chain(
+      row: chain, before: chain.account,
+      sharersBefore: chain.ownership.sharers.map { aliases.resolve(environment, $0) })
+  }
+
+  /// Writes down whose the chain is now.
+  private func settle(_ chain: inout Chain) {
+    let owner = chain.row.ownership.owner
+    chain.row.account = owner.map { aliases.resolve(chain.row.environment, $0.account) }
+    chain.row.basis = owner?.basis ?? .none
+    chain.row.unownedSince = owner == nil ? chain.row.unownedSince ?? record.timestamp : nil
+  }
+
+  private func sharers(_ chain: Chain) -> [Account] {
+    var sharers: [Account] = []
+    for sharer in chain.row.ownership.sharers {
+      let account = aliases.resolve(chain.row.environment, sharer)
+      if account != chain.row.account, !sharers.contains(account) { sharers.append(account) }
+    }
+    return sharers
+  }
+
+  private func whole(_ chain: Chain, _ account: Account, _ basis: OwnershipBasis) -> OwnedEvent {
+    .owned(
+      PurchaseOwned(
+        environment: chain.row.environment, account: account, basis: basis,
+        originalTransaction: chain.row.originalTransaction, proof: nil, signedDate: nil, notification: nil, report: nil,
+        parts: chain.row.parts))
+  }
+
+  /// Hands what is known of the chain to a new owner. False where there is none, or nothing to hand over.
+  private mutating func move(_ chain: Chain, orderID: String?) -> Bool {
+    guard let owner = chain.row.account, owner != chain.before else { return false }
+    if let from = chain.before {
+      transfer(chain, from: from, to: owner, parts: chain.row.parts, orderID: orderID)
+    } else {
+      guard !chain.row.kept.isEmpty else { return false }
+      emit(whole(chain, owner, chain.row.basis))
+    }
+    return true
+  }
+
+  /// Both sides in one transaction: the old owner's copy carries no purchase data, which is the new owner's now.
+  private mutating func transfer(
+    _ chain: Chain, from: Account, to: Account, parts: [SignedPart], proof: String? = nil, orderID: String? = nil,
+    report: Report? = nil
+  ) {
+    var event = PurchaseTransferred(
+      environment: chain.row.environment, account: from, from: from, to: to, basis: chain.row.basis,
+      originalTransaction: chain.row.originalTransaction, proof: proof, orderID: orderID, report: nil, parts: [])
+    emit(.transferred(event))
+    event.account = to
+    event.report = report
+    event.parts = parts
+    emit(.transferred(event))
+  }
+}

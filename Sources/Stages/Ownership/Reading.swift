@@ -1,0 +1,122 @@
+import PurchasesContracts
+import PurchasesCore
+
+/// A record of the topic `verified`, parsed once.
+enum Reading: Sendable {
+  case proof(Proof)
+  case verdict(Verdict)
+  case claim(PurchaseClaimed, FactNoted)
+  case order(AccessOrdered, FactNoted)
+  /// A fact with an account, passed on to it.
+  case fact(Environment, Account, FactNoted)
+  /// Nothing that concerns an account or a purchase.
+  case nothing
+  case unreadable(FieldFailure)
+
+  /// A verified proof and what it says about one chain.
+  struct Proof: Sendable {
+    var event: PurchaseVerified
+    /// nil where nothing in it speaks of a purchase.
+    var originalTransaction: OriginalTransactionID?
+    var statements: [Statement]
+
+    var environment: Environment { event.environment }
+    var accounts: [Account] { statements.compactMap(\.token) + [event.report.account].compactMap(\.self) }
+
+    /// The account that sent it as its purchase: the sender vouches for who it is.
+    var sender: Account? {
+      switch event.report.type {
+      case .paymentPurchased, .paymentRestored: event.report.account
+      default: nil
+      }
+    }
+  }
+
+  struct Statement: Sendable {
+    var kept: ChainRow.Kept
+    var token: Account?
+  }
+
+  /// A proof without a usable verdict, sent by an account that waits for an answer.
+  struct Verdict: Sendable {
+    var environment: Environment?
+    var account: Account
+    var outcome: AccountFact.Outcome
+    var reason: String
+    var proof: String
+    var report: Report
+  }
+
+  init(_ record: Incoming) {
+    guard let type = record.event?.type, let data = record.stored.record.value else {
+      self = .unreadable(FieldFailure("event", "has no data"))
+      return
+    }
+    do throws(FieldFailure) {
+      switch try VerifiedEvent(type: type, data: data) {
+      case .verified(let event): self = .proof(try Proof(event))
+      case .rejected(let event):
+        self = Self.verdict(event.environment, .rejected, event.reason, event.proof, event.report)
+      case .pending(let event):
+        self = Self.verdict(event.environment, .pending, event.reason, event.proof, event.report)
+      case .noted(let fact): self = try Self.fact(fact)
+      }
+    } catch { self = .unreadable(error) }
+  }
+
+  private static func verdict(
+    _ environment: Environment?, _ outcome: AccountFact.Outcome, _ reason: String, _ proof: String, _ report: Report
+  ) -> Reading {
+    guard let account = report.account else { return .nothing }
+    return .verdict(
+      Verdict(
+        environment: environment, account: account, outcome: outcome, reason: reason, proof: proof, report: report))
+  }
+
+  private static func fact(_ fact: FactNoted) throws(FieldFailure) -> Reading {
+    switch try fact.event() {
+    case .claimed(let claim): return .claim(claim, fact)
+    case .ordered(let order): return .order(order, fact)
+    case .payment(let event):
+      guard let environment = event.environment, let account = event.account else { return .nothing }
+      return .fact(environment, account, fact)
+    case .restore(let event): return .fact(event.environment, event.account, fact)
+    case .spendRequested(let event): return .fact(event.environment, event.account, fact)
+    case .notified, .operatorActed: return .nothing
+    }
+  }
+}
+
+extension Reading.Proof {
+  init(_ event: PurchaseVerified) throws(FieldFailure) {
+    var statements: [Reading.Statement] = []
+    var original: OriginalTransactionID?
+    for part in event.parts {
+      let environment: Environment
+      let named: OriginalTransactionID
+      switch part.kind {
+      case .transaction:
+        let revision = try part.transactionRevision()
+        (environment, named) = (revision.environment, revision.originalTransaction)
+        statements.append(
+          Reading.Statement(
+            kept: ChainRow.Kept(part: revision.businessKey.part, rank: revision.rank, signed: part),
+            token: revision.accountToken))
+      case .renewalInfo:
+        let revision = try part.renewalRevision()
+        (environment, named) = (revision.environment, revision.originalTransaction)
+        statements.append(
+          Reading.Statement(
+            kept: ChainRow.Kept(part: nil, rank: revision.rank, signed: part), token: revision.accountToken))
+      case .notification, .appTransaction: continue
+      }
+      // Verification has seen to both; a record that says otherwise must not move anything across.
+      guard environment == event.environment else {
+        throw FieldFailure("parts", "name another environment than the event")
+      }
+      guard original == nil || original == named else { throw FieldFailure("parts", "name more than one purchase") }
+      original = named
+    }
+    self.init(event: event, originalTransaction: original, statements: statements)
+  }
+}
