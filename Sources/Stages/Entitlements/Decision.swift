@@ -1,0 +1,285 @@
+import PurchasesContracts
+import PurchasesCore
+
+/// What one record of `owned` leads to.
+struct Decision {
+  let record: Incoming
+  let facts: any Facts
+  let catalogue: Catalogue
+  var actions: [Action] = []
+  /// Events among the actions so far: an event's id has its place in it.
+  private var emitted = 0
+
+  init(record: Incoming, facts: any Facts, catalogue: Catalogue) {
+    self.record = record
+    self.facts = facts
+    self.catalogue = catalogue
+  }
+
+  // MARK: Records of one account
+
+  mutating func decide(
+    _ subject: Subject, _ statements: AccountState.Statements, byTransfer: Bool
+  ) throws(FieldFailure) {
+    let isAnswered = statements.reportedProof.map { self.isAnswered(subject.permitKey($0)) } ?? true
+    let unknown = unknownProducts(statements)
+    let cause = Cause(
+      event: sourceID, proof: statements.reportedProof ?? statements.transactions.first?.rank.digest,
+      transaction: (statements.reported ?? statements.transactions.first)?.transaction)
+    let (catalogue, now) = (catalogue, record.timestamp)
+    let isNew = try change(subject, cause) { state in
+      let isNew = unknown.filter { state.facts[$0.businessKey] == nil }
+      return (
+        state.apply(
+          statements, at: now, catalogue, isAnswered: isAnswered, byTransfer: byTransfer), isNew
+      )
+    }
+    // It waits in the account's row. The copy is the alarm: a person must teach the catalogue.
+    if let revision = isNew.first {
+      let reason =
+        "product \(revision.product.text) is not in the catalogue (version \(catalogue.version)) as "
+        + "\(revision.type.apple): the purchase waits for it"
+      actions.append(.quarantine(reason: reason, alarm: false))
+    }
+  }
+
+  private func unknownProducts(_ statements: AccountState.Statements) -> [TransactionRevision] {
+    statements.transactions.filter {
+      $0.revocationDate == nil && catalogue.product($0.product, as: $0.type) == nil
+    }
+  }
+
+  mutating func remove(_ subject: Subject, _ chain: OriginalTransactionID, _ proof: String?) throws(FieldFailure) {
+    let (catalogue, now) = (catalogue, record.timestamp)
+    try change(subject, Cause(event: sourceID, proof: proof)) { state in
+      (state.remove(chain: chain, at: now, catalogue), ())
+    }
+  }
+
+  /// An answer that depends on nothing but whether there is one already.
+  mutating func answer(_ subject: Subject, _ permit: Permit) throws(FieldFailure) {
+    let row = facts.row(subject.permitKey(permit.proof))
+    // A later verdict replaces a pending one and never the other way round.
+    if let row, row["status"].text != Permit.Status.pending.rawValue || permit.status == .pending { return }
+    guard permit.status == .finishable else {
+      write(permit, subject)
+      return
+    }
+    let cause = Cause(
+      event: sourceID, proof: permit.attempt == nil ? permit.proof : nil, transaction: permit.transaction)
+    try change(subject, cause) { _ in ([.permit(permit)], ()) }
+  }
+
+  mutating func spend(_ subject: Subject, _ spend: SpendRequested) throws(FieldFailure) {
+    guard facts.row(subject.ledgerKey(spend.unit, Spend.entry(spend))) == nil,
+      facts.row(subject.permitKey(Spend.permit(spend))) == nil
+    else { return }
+    let isRefused = try change(subject, Cause(event: sourceID)) { state in
+      let change = state.spend(spend.amount, spend.unit, key: spend.idempotencyKey)
+      return (change.map { [$0] } ?? [], change == nil)
+    }
+    guard isRefused else { return }
+    write(
+      Permit(
+        proof: Spend.permit(spend), status: .refused, content: .none, reason: Permit.Reason.insufficientFunds), subject)
+  }
+
+  mutating func order(_ subject: Subject, _ order: AccessOrdered) throws(FieldFailure) {
+    let kind: ManualOrder.Kind
+    let entitlement: EntitlementID
+    switch order.order {
+    case .grant(let id, let until): (entitlement, kind) = (id, .grant(until: until))
+    case .revoke(let id): (entitlement, kind) = (id, .revoke)
+    // Decided where chains are: what is left to do comes as events of its own.
+    case .transfer: return
+    case .merge(let into): return try merge(subject, order, into)
+    }
+    let manual = ManualOrder(
+      entitlement: entitlement, kind: kind, at: record.timestamp, orderID: order.orderID)
+    let catalogue = catalogue
+    try change(subject, Cause(event: sourceID)) { state in
+      (state.apply(manual, at: manual.at, catalogue), ())
+    }
+  }
+
+  /// The account is another one's from now on. Which chains it has is known here and nowhere else; whose a chain is, is
+  /// decided by the chain's own writer: so each goes back as an order of its own.
+  private mutating func merge(_ subject: Subject, _ order: AccessOrdered, _ into: Account) throws(FieldFailure) {
+    let chains = try change(subject, Cause(event: sourceID)) { state -> ([AccountChange], [OriginalTransactionID]) in
+      guard state.remember(order: order.orderID) else { return ([], []) }
+      return ([], Set(state.facts.purchases.map(\.key.originalTransaction)).sorted())
+    }
+    for chain in chains {
+      let transfer = ReceivedEvent.ordered(
+        AccessOrdered(
+          environment: subject.environment, account: subject.account, order: .transfer(chain, to: into),
+          orderID: "\(order.orderID)/\(chain.text)", operatorName: order.operatorName, reason: order.reason))
+      actions.append(
+        .emit(
+          Outgoing(
+            topic: .received, key: TopicKey.chain(subject.environment, chain), type: transfer.type,
+            data: transfer.data)))
+      emitted += 1
+    }
+  }
+
+  // MARK: Ticks
+
+  /// Rows that are due and rows that wait for this catalogue, each account once, in the order in which they were found.
+  mutating func tick(_ tick: ClockTicked, _ rows: [[Row]]) throws(FieldFailure) {
+    var done: Set<RowKey> = []
+    for (index, list) in rows.enumerated() {
+      for row in list where done.insert(row.key).inserted {
+        var account = try AccountRow(row)
+        let subject = Subject(environment: account.environment, account: account.account)
+        let changes =
+          index == 0
+          ? account.state.tick(tick.instant, catalogue) : account.state.relearn(at: tick.instant, catalogue)
+        publish(changes, &account, subject, Cause(event: sourceID), asOf: max(account.state.clock, tick.instant))
+        write(account)
+      }
+    }
+  }
+
+  // MARK: Doing
+
+  var sourceID: String { record.event?.id ?? record.coordinates.description }
+
+  private func isAnswered(_ key: RowKey) -> Bool {
+    facts.row(key)?["status"].text == Permit.Status.finishable.rawValue
+  }
+
+  /// Reads an account, changes it, publishes what came of it and writes it back, if it is another one now.
+  @discardableResult
+  private mutating func change<T>(
+    _ subject: Subject, _ cause: Cause, _ body: (inout AccountState) throws(FieldFailure) -> ([AccountChange], T)
+  ) throws(FieldFailure) -> T {
+    let row = facts.row(AccountRow.key(subject.environment, subject.account))
+    var account =
+      try row.map { row throws(FieldFailure) in try AccountRow(row) }
+      ?? AccountRow(
+        environment: subject.environment, account: subject.account, partition: record.coordinates.partition,
+        version: 0, catalogueVersion: catalogue.version, isWaiting: false, state: AccountState())
+    let before = account
+    let (changes, outcome) = try body(&account.state)
+    publish(changes, &account, subject, cause, asOf: max(account.state.clock, record.timestamp))
+    account.partition = record.coordinates.partition
+    if account != before || row == nil { write(account) }
+    return outcome
+  }
+
+  private mutating func write(_ account: AccountRow) {
+    var account = account
+    account.isWaiting = account.state.isWaiting(for: catalogue)
+    account.catalogueVersion = catalogue.version
+    actions.append(.write(.put(account.row)))
+  }
+
+  private mutating func publish(
+    _ changes: [AccountChange], _ account: inout AccountRow, _ subject: Subject, _ cause: Cause, asOf: Instant
+  ) {
+    for change in changes {
+      if case .permit(let permit) = change {
+        write(permit, subject)
+        guard permit.status == .finishable else { continue }
+      }
+      account.version += 1
+      emit(change, account.version, subject, cause, asOf)
+    }
+  }
+
+  private mutating func emit(
+    _ change: AccountChange, _ version: Int64, _ subject: Subject, _ cause: Cause, _ asOf: Instant
+  ) {
+    let environment = Value.text(subject.environment.rawValue)
+    let account = Value.text(subject.account.text)
+    let content: EntitlementEvent.Content
+    let rule: String
+    let about: String
+    switch change {
+    case .entitlement(let id, let step, let before, let after, let cause):
+      content = .entitlement(
+        EntitlementChanged(entitlement: id, step: step, before: before, after: after, rule: cause))
+      (rule, about) = (cause.rawValue, id.text)
+    case .credit(let credit):
+      let entry = credit.idempotencyKey.map { "spend:\($0)" } ?? "\(credit.transaction?.text ?? "")/\(version)"
+      content = .credit(
+        CreditChanged(
+          unit: credit.unit, amount: Int64(clamping: credit.amount.magnitude), isAddition: credit.amount > 0,
+          balanceBefore: credit.before, balanceAfter: credit.after, entry: entry, transaction: credit.transaction,
+          product: credit.product, rule: credit.rule))
+      (rule, about) = (credit.rule.rawValue, credit.unit.text)
+      let other = credit.counterpart.rawValue
+      actions.append(
+        .write(
+          .insert(
+            Row(
+              subject.ledgerKey(credit.unit, entry),
+              [
+                .text(credit.amount > 0 ? other : "account"), .text(credit.amount > 0 ? "account" : other),
+                .integer(Int64(clamping: credit.amount.magnitude)), .integer(version),
+                .integer(record.timestamp.milliseconds),
+              ]))))
+      actions.append(
+        .write(
+          .put(
+            Row(RowKey(.balance, [environment, account, .text(credit.unit.text)]), [.integer(credit.after)]))))
+    case .permit(let permit):
+      content = .finishable(
+        PaymentFinishable(
+          proof: permit.proof, content: permit.content, reason: permit.reason, transaction: permit.transaction,
+          product: permit.product, attempt: permit.attempt))
+      (rule, about) = (permit.reason, permit.proof)
+    }
+    let event = EntitlementEvent(
+      environment: subject.environment, account: subject.account, version: version, asOf: asOf,
+      catalogueVersion: catalogue.version, cause: cause, content: content)
+    let outgoing = Outgoing(
+      topic: .entitlements, key: event.key, type: event.type, subject: event.subject, data: event.data)
+    let id = Envelope.derivedID(
+      source: sourceID, stage: StageName.entitlements.rawValue, index: emitted, type: outgoing.type, key: outgoing.key)
+    actions.append(.emit(outgoing))
+    emitted += 1
+    actions.append(
+      .write(
+        .insert(
+          Row(
+            RowKey(.change, [environment, account, .integer(version)]),
+            [
+              .text(id), .text(outgoing.type.rawValue), .text(about), .text(record.coordinates.description),
+              .text(rule), .integer(record.timestamp.milliseconds),
+            ]))))
+    if case .entitlement(let entitlement, _, _, let after, _) = change {
+      actions.append(
+        .write(
+          .put(
+            Row(
+              RowKey(.entitlement, [environment, account, .text(entitlement.text)]),
+              [
+                .integer(after.isActive ? 1 : 0), Value(after.endsAt), Value(after.product?.text),
+                Value(after.originalTransaction?.text), .text(catalogue.version), .integer(version),
+                .bytes(outgoing.data),
+              ]))))
+      actions.append(
+        .emit(
+          Outgoing(
+            topic: .entitlementState,
+            key: TopicKey.entitlement(subject.environment, subject.account, entitlement), type: outgoing.type,
+            subject: outgoing.subject, data: outgoing.data)))
+      emitted += 1
+    }
+  }
+
+  private mutating func write(_ permit: Permit, _ subject: Subject) {
+    actions.append(
+      .write(
+        .put(
+          Row(
+            subject.permitKey(permit.proof),
+            [
+              .text(permit.status.rawValue), .text(permit.content.rawValue), .text(permit.reason),
+              Value(permit.transaction?.text), Value(permit.product?.text), .text(sourceID),
+              .integer(record.timestamp.milliseconds),
+            ]))))
+  }
+}

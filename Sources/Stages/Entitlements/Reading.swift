@@ -1,0 +1,138 @@
+import PurchasesContracts
+import PurchasesCore
+import PurchasesJSON
+
+/// The account that a record is about.
+struct Subject: Sendable {
+  var environment: Environment
+  var account: Account
+
+  func permitKey(_ proof: String) -> RowKey {
+    RowKey(.permit, [.text(environment.rawValue), .text(account.text), .text(proof)])
+  }
+
+  func ledgerKey(_ unit: CreditUnit, _ entry: String) -> RowKey {
+    RowKey(.ledger, [.text(environment.rawValue), .text(account.text), .text(unit.text), .text(entry)])
+  }
+}
+
+/// A record of the topic `owned`, parsed once, and no more of it than decisions need: the payloads as Apple signed them
+/// are read straight into revisions.
+enum Reading: Sendable {
+  /// Verified statements under their owner; true where they come from another account.
+  case statements(Subject, AccountState.Statements, Bool)
+  /// A chain went to another account.
+  case removed(Subject, OriginalTransactionID, proof: String?)
+  /// A permit that needs no look at the facts.
+  case answer(Subject, Permit)
+  case spend(Subject, SpendRequested)
+  case order(Subject, AccessOrdered)
+  case tick(ClockTicked)
+  case nothing
+  case unreadable(FieldFailure)
+
+  init(_ record: Incoming) {
+    guard let type = record.event?.type, let data = record.stored.record.value else {
+      self = .unreadable(FieldFailure("event", "has no data"))
+      return
+    }
+    do throws(FieldFailure) { self = try Self.read(type, Fields(parsing: data), record) } catch {
+      self = .unreadable(error)
+    }
+  }
+
+  private static func read(_ type: EventType, _ fields: Fields, _ record: Incoming) throws(FieldFailure) -> Reading {
+    switch type {
+    case .purchaseOwned: return .statements(try subject(fields, record), try statements(fields), false)
+    case .purchaseTransferred:
+      let subject = try subject(fields, record)
+      if try fields.required("to", Account.self) == subject.account {
+        return .statements(subject, try statements(fields), true)
+      }
+      return .removed(subject, try fields.required("originalTransactionId"), proof: try fields.text("proof"))
+    // Nobody's yet: nobody's access.
+    case .purchaseUnowned: return .nothing
+    case .clockTicked, .factNoted:
+      switch try OwnedEvent(type: type, fields: fields) {
+      case .ticked(let tick): return .tick(tick)
+      case .noted(let fact): return try Self.fact(fact, subject(fields, record))
+      case .owned, .transferred, .unowned: return .nothing
+      }
+    default: throw FieldFailure("type", "\(type.rawValue) is not an event of the topic owned")
+    }
+  }
+
+  /// One writer per account: a record under another key could come to another one.
+  private static func subject(_ fields: Fields, _ record: Incoming) throws(FieldFailure) -> Subject {
+    let subject = Subject(environment: try fields.requiredEnvironment(), account: try fields.required("account"))
+    guard let key = record.stored.record.key,
+      key.elementsEqual(TopicKey.account(subject.environment, subject.account).utf8)
+    else { throw FieldFailure("key", "is not that of the account, environment/account") }
+    return subject
+  }
+
+  private static func statements(_ fields: Fields) throws(FieldFailure) -> AccountState.Statements {
+    var statements = AccountState.Statements(transactions: [], renewals: [])
+    for element in fields.member("parts")?.elements ?? [] {
+      let part = try Fields(element, path: "parts")
+      guard let payload = part.member("payload") else { throw part.failure("payload", "is missing") }
+      guard let source = RevisionSource(name: try part.requiredText("source")) else {
+        throw part.failure("source", "is not a known source")
+      }
+      let digest = try part.requiredText("digest")
+      guard let kind = part.member("kind") else { throw part.failure("kind", "is missing") }
+      if kind.isString("transaction") {
+        statements.transactions.append(try ApplePayload.transaction(payload, digest: digest, source: source))
+      } else if kind.isString("renewal-info") {
+        statements.renewals.append(try ApplePayload.renewal(payload, digest: digest, source: source))
+      }
+    }
+    if let report = try fields.object("report"), let type = report.member("type"),
+      type.isString("payment.purchased") || type.isString("payment.restored")
+    {
+      let proof = try fields.requiredText("proof")
+      statements.reportedProof = proof
+      statements.reported =
+        statements.transactions.first { $0.rank.digest == proof } ?? statements.transactions.first
+    }
+    return statements
+  }
+
+  private static func fact(_ fact: AccountFact, _ subject: Subject) throws(FieldFailure) -> Reading {
+    func answer(_ status: Permit.Status, _ reason: String) throws(FieldFailure) -> Reading {
+      guard let proof = fact.proof else { return .nothing }
+      let report = try fact.report()
+      return .answer(
+        subject,
+        Permit(
+          proof: proof, status: status, content: .none, reason: reason, transaction: report.transaction,
+          product: report.product))
+    }
+    switch fact.outcome {
+    case .rejected: return try answer(.refused, fact.reason ?? "rejected")
+    case .pending: return try answer(.pending, Permit.Reason.notVerified)
+    case .anotherAccount: return try answer(.finishable, Permit.Reason.anotherAccount)
+    case .owner, .refused: return .nothing
+    case .passed: break
+    }
+    switch try fact.fact.event() {
+    case .payment(let event):
+      guard event.type == .paymentFailed, let attempt = event.attempt else { return .nothing }
+      return .answer(
+        subject,
+        Permit(
+          proof: "attempt:\(attempt)", status: .finishable, content: .none, reason: Permit.Reason.paymentFailed,
+          transaction: event.transaction, product: event.product, attempt: attempt))
+    case .spendRequested(let spend): return .spend(subject, spend)
+    case .ordered(let order): return .order(subject, order)
+    case .restore, .notified, .claimed, .operatorActed: return .nothing
+    }
+  }
+}
+
+/// How a spend is written down, by the caller's idempotency key.
+enum Spend {
+  static func entry(_ spend: SpendRequested) -> String { "spend:\(spend.idempotencyKey)" }
+  /// Where a refusal is kept: it has no line in the ledger.
+  static func permit(_ spend: SpendRequested) -> String { "spend:\(spend.unit.text):\(spend.idempotencyKey)" }
+}
