@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test mutating func killedWorkersCopyEveryRecordOnce() throws {
-    let total = 3_000
+    let total = 10_000
     let log = try EmbeddedLog(path: path)
     defer { log.close() }
     try log.ensure([spec("in"), spec("out")])
@@ -119,10 +119,11 @@ import Testing
     var finished = false
     while !finished {
       let programs = try ["w1", "w2"].map { try Program(["work", path, "g", $0, "200", "in", "out"]) }
-      // The second one is started under the same name as its killed predecessor and takes that one's place.
+      // Both are started under the names of their killed predecessors and take their places.
+      let watched = programs[Int.random(in: 0...1, using: &random)]
       let wanted = Int.random(in: 1...12, using: &random)
       var commits = 0
-      while commits < wanted, let line = programs[0].line() {
+      while commits < wanted, let line = watched.line() {
         if line.hasPrefix("committed") { commits += 1 }
         if line.hasPrefix("failed") { Issue.record("\(line)") }
         if line == "idle 3" || line == "idle 2" || line == "idle 1" { break }
@@ -133,11 +134,13 @@ import Testing
         kills += 1
       }
       finished = try log.bounds(of: "out").values.reduce(0) { $0 + $1.end } >= total
-      #expect(kills < 2_000)
-      if kills >= 2_000 { return }
+      guard kills < 500 else {
+        Issue.record("no end after \(kills) kills")
+        return
+      }
     }
     print("CrashTests killed \(kills) workers")
-    #expect(kills >= 6, "the workers were done before anybody was killed in mid-work")
+    #expect(kills >= 4, "the workers were done before anybody was killed in mid-work")
     #expect(try contents(of: "out", in: log) == contents(of: "in", in: log).map { $0.map(Self.moved) })
     #expect(try log.committed(group: "g", topic: "in") == log.bounds(of: "in").mapValues(\.end))
     #expect(try isIntact())

@@ -1,3 +1,4 @@
+import Glibc
 import PurchasesContracts
 import PurchasesSQLite
 import Synchronization
@@ -15,6 +16,11 @@ final class LogWriter: Sendable {
   /// wait long for the last one's bytes.
   static let maximumTransactionRecords = 20_000
   static let maximumTransactionBytes = 32 << 20
+  /// Size of the write-ahead log at which the writer waits for the readers so that it can begin anew. It begins anew by
+  /// itself whenever no reader is in the middle of a read, so this is only reached under readers that overlap for long.
+  static let maximumWriteAheadBytes = 256 << 20
+  /// How long it then waits, in milliseconds; writing goes on in any case.
+  static let checkpointPatience = 1_000
 
   struct Job: Sendable {
     var owner: UInt64 = 0
@@ -98,13 +104,13 @@ final class LogWriter: Sendable {
   /// Finishes what has been handed in and ends the thread.
   func close() {
     queue.update { $0.isClosing = true }
-    // Called from a completion, the thread can't wait for itself; it ends once the completion returns.
-    if thread.isCurrent { return }
     let first = joined.withLock { joined in
       defer { joined = true }
       return !joined
     }
-    if first { thread.join() }
+    guard first else { return }
+    // Called from a completion, the thread can't wait for itself; it ends once the completion has returned.
+    if thread.isCurrent { thread.detach() } else { thread.join() }
   }
 
   private static func take(from queue: Monitor<Queue>) -> [Job]? {
@@ -181,6 +187,19 @@ extension LogWriter {
       }
       if transaction.writes > 0 { signal.update { $0 &+= 1 } }
       for (index, job) in jobs.enumerated() { job.finish(failures[index]) }
+      boundWriteAheadLog()
+    }
+
+    private func boundWriteAheadLog() {
+      let connection = transaction.connection
+      var status = stat()
+      guard stat(connection.path + "-wal", &status) == 0, status.st_size > LogWriter.maximumWriteAheadBytes else {
+        return
+      }
+      // Not being able to is no failure of any work: the next transaction tries again.
+      try? connection.execute("PRAGMA busy_timeout=\(LogWriter.checkpointPatience)")
+      _ = try? connection.checkpoint(.truncate)
+      try? connection.execute("PRAGMA busy_timeout=\(EmbeddedLog.busyTimeout)")
     }
   }
 }

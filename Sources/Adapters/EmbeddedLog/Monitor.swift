@@ -110,8 +110,11 @@ final class WorkThread: @unchecked Sendable {
 
   var isCurrent: Bool { pthread_equal(identifier, pthread_self()) != 0 }
 
-  /// Waits for the thread to end. Called once.
+  /// Waits for the thread to end. Either this or `detach` is called, once.
   func join() { pthread_join(identifier, nil) }
+
+  /// Leaves it to the thread to clean up after itself.
+  func detach() { pthread_detach(identifier) }
 
   private final class Body {
     let run: @Sendable () -> Void
