@@ -5,6 +5,7 @@ import PurchasesGateway
 import PurchasesHTTPClient
 import PurchasesJSON
 import PurchasesTestKit
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
@@ -175,6 +176,39 @@ struct EventTests {
     }
     let many = Array(repeating: GatewayFixture.purchased("1"), count: 101).joined(separator: "\n")
     #expect(try gateway.send("POST", "/v1/events", many, type: "application/x-ndjson").status == 413)
+  }
+
+  /// What was sent must not come back or go to a log: an answer may be kept where a proof may not (case C51).
+  @Test func noAnswerQuotesWhatWasSent() throws {
+    let seen = Mutex<[Gateway.Answered]>([])
+    let gateway = try GatewayFixture(probes: .init(answered: { one in seen.withLock { $0.append(one) } }))
+    let canary = "canary8f3a"
+    let bodies = [
+      canary, #"{"\#(canary)":1,"\#(canary)":2}"#, #"{"type":"\#(canary)"}"#,
+      #"{"type":"payment.purchased","transactionId":"\#(canary)","signedTransaction":"\#(canary)"}"#,
+      #"{"type":"payment.purchased","environment":"\#(canary)"}"#,
+      #"{"type":"payment.failed","failure":{"code":"\#(canary)"}}"#,
+      #"{"type":"payment.purchased","account":"\#(canary)/","transactionId":"1","signedTransaction":"\#(canary)"}"#,
+      #"{"signedPayload":"\#(canary)","backfill":true}"#, #"{"signedPayload":["\#(canary)"]}"#,
+    ]
+    for body in bodies {
+      for (path, type) in [
+        ("/v1/events", "application/json"), ("/v1/events", "application/x-ndjson"), ("/v1/notifications", canary),
+        ("/v1/events", canary), ("/v1/\(canary)", canary),
+      ] {
+        for token in [GatewayFixture.token, canary] {
+          let answer = try gateway.send("POST", path, body, type: type, token: token)
+          #expect(answer.status >= 400)
+          let text = String(decoding: answer.answer.body, as: UTF8.self) + "\(answer.answer.headers)"
+          #expect(!text.contains(canary), "\(path) answered \(answer.status)")
+        }
+      }
+    }
+    gateway.producer.set(.failing(LogFailure(.refused, canary)))
+    let failed = try gateway.send("POST", "/v1/events", GatewayFixture.purchased("1", extra: #","x":"\#(canary)""#))
+    #expect(failed.status == 503)
+    #expect(!String(decoding: failed.answer.body, as: UTF8.self).contains(canary))
+    #expect(!seen.withLock { $0.map { "\($0)" }.joined() }.contains(canary))
   }
 
   @Test func otherPathsAndMethods() throws {

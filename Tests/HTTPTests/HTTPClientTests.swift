@@ -11,8 +11,7 @@ struct HTTPClientTests {
   /// A server of one connection that does what it is told.
   private func scripted(_ play: @escaping @Sendable (RawSocket) -> Void) -> String {
     let (listener, port) = RawSocket.listen()
-    nonisolated(unsafe) let held = listener
-    _ = onThreads(1) { _ in play(held.accept()) }
+    _ = onThreads(1) { _ in play(listener.accept()) }
     return "http://127.0.0.1:\(port)/secret-path?secret=1"
   }
 

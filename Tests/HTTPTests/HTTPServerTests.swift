@@ -195,4 +195,22 @@ struct HTTPServerTests {
     #expect(results.wait().allSatisfy { $0 })
     #expect(server.stop(within: 10))
   }
+
+  @Test func connectionsBeyondTheLimitDoNotDisturbThoseWithin() throws {
+    let server = try HTTPServer(.init(maxConnections: 2), handler: echo)
+    let first = try #require(RawSocket.connect(port: server.port))
+    let second = try #require(RawSocket.connect(port: server.port))
+    let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+    for raw in [first, second] {
+      #expect(raw.send(request))
+      #expect(raw.readHead().hasPrefix("HTTP/1.1 200"))
+    }
+    let third = try #require(RawSocket.connect(port: server.port))
+    _ = third.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    #expect(third.readToEnd() == "")
+    for raw in [first, second] {
+      #expect(raw.send(request))
+      #expect(raw.readHead().hasPrefix("HTTP/1.1 200"))
+    }
+  }
 }

@@ -1,7 +1,7 @@
 import Glibc
 
 /// A TCP socket without any HTTP in it, for the bytes that no honest client sends.
-final class RawSocket {
+final class RawSocket: Sendable {
   private let descriptor: Int32
 
   private init(_ descriptor: Int32) {
