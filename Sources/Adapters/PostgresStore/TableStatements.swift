@@ -58,13 +58,14 @@ struct TableStatements {
   }
 
   func step(_ group: WritePlan.Group) -> PostgresConnection.Step {
-    let columns = table.key + table.columns
+    let values = group.rows.map(\.values)
+    let key = arrays(table.key, group.rows.map(\.key))
     return switch group.kind {
-    case .put: .init(put, arrays(columns, group.rows))
-    case .insert: .init(insert, arrays(columns, group.rows))
-    case .merge: .init(merge, arrays(columns, group.rows))
-    case .delete: .init(delete, arrays(table.key, group.rows))
-    case .exchange: .init(exchange, arrays(columns + table.columns, group.rows))
+    case .put: .init(put, key + arrays(table.columns, values))
+    case .insert: .init(insert, key + arrays(table.columns, values))
+    case .merge: .init(merge, key + arrays(table.columns, values))
+    case .delete: .init(delete, key)
+    case .exchange: .init(exchange, key + arrays(table.columns + table.columns, values))
     }
   }
 

@@ -5,6 +5,12 @@ import Synchronization
 /// The store in one SQLite file, for one host. Write-ahead log and a full sync on each commit, so that a commit that was
 /// reported survives a power cut.
 public final class SQLiteStore: Store {
+  /// KiB. A batch of 5,000 accounts changes some 7,000 pages; those that the cache can't hold would be written twice.
+  private static let writerCache = 32 * 1024
+  /// Pages. Much of what a batch writes is overwritten by the next (index pages, the outbox): moved into the file after a
+  /// few batches, it is moved once.
+  private static let writerCheckpoint = 16_000
+
   let path: String
   let options: SQLiteOptions
   /// SQLite has one writer at a time and lets the others poll; inside one process they queue here instead, without pauses.
@@ -28,6 +34,8 @@ public final class SQLiteStore: Store {
     try StoreFailure.translating {
       var existing = options
       existing.create = false
+      existing.cacheSize = max(existing.cacheSize, Self.writerCache)
+      existing.automaticCheckpoint = max(existing.automaticCheckpoint, Self.writerCheckpoint)
       let connection = try SQLiteConnection(path: path, options: existing)
       do {
         try Migration.check(connection)

@@ -22,7 +22,11 @@ final class TableStatements {
     for row in group.rows {
       do throws(SQLiteError) {
         var index = 1
-        for value in row {
+        for value in row.key {
+          try statement.bind(index, value)
+          index += 1
+        }
+        for value in row.values {
           try statement.bind(index, value)
           index += 1
         }

@@ -8,9 +8,13 @@ public struct WritePlan: Sendable {
   public struct Group: Sendable {
     public let table: Table
     public let kind: Kind
-    /// The values of the key, then those of the columns; of a delete the key's only, of an exchange also those that the
-    /// columns must still have.
-    public fileprivate(set) var rows: [[Value]]
+    public fileprivate(set) var rows: [Change]
+  }
+
+  public struct Change: Sendable {
+    public let key: [Value]
+    /// Those of the columns; none for a delete. An exchange has them twice: as they shall be and as they must be still.
+    public let values: [Value]
   }
 
   public private(set) var groups: [Group] = []
@@ -18,52 +22,53 @@ public struct WritePlan: Sendable {
   /// - Throws: `conflict` for an insert that an earlier write of the same list makes impossible, `refused` for a value that
   ///   its column can't hold.
   public init(_ writes: [Write]) throws(StoreFailure) {
-    var pending: [RowKey: Effect] = [:]
+    var places: [RowKey: Int] = [:]
+    places.reserveCapacity(writes.count)
+    var pending: [Pending] = []
     pending.reserveCapacity(writes.count)
-    var order: [RowKey] = []
-    order.reserveCapacity(writes.count)
     for write in writes {
       let key = write.key
       let change = Effect(write)
-      guard let earlier = pending[key] else {
-        try change.check(key)
-        pending[key] = change
-        order.append(key)
-        continue
-      }
       try change.check(key)
-      if let both = try earlier.followed(by: change, key) {
-        pending[key] = both
-      } else {
+      if let place = places[key] {
+        if let both = try pending[place].effect.followed(by: change, key) {
+          pending[place].effect = both
+          continue
+        }
         // What came before must reach the store on its own.
-        flush(pending, order)
-        pending = [key: change]
-        order = [key]
+        flush(pending)
+        pending.removeAll(keepingCapacity: true)
+        places.removeAll(keepingCapacity: true)
       }
+      places[key] = pending.count
+      pending.append(Pending(key: key, effect: change))
     }
-    flush(pending, order)
+    flush(pending)
   }
 
-  private mutating func flush(_ pending: [RowKey: Effect], _ order: [RowKey]) {
-    var places: [Place: Int] = [:]
-    for key in order {
-      guard let effect = pending[key] else { continue }
-      let place = Place(table: key.table, kind: effect.kind)
-      let index: Int
-      if let known = places[place] {
-        index = known
-      } else {
-        index = groups.count
-        places[place] = index
-        groups.append(Group(table: key.table, kind: effect.kind, rows: []))
+  private mutating func flush(_ pending: [Pending]) {
+    let first = groups.count
+    var latest = first
+    for change in pending {
+      let table = change.key.table
+      let kind = change.effect.kind
+      // Writes come in runs or in turns of a few tables: a search of a short list beats hashing.
+      func fits(_ index: Int) -> Bool { groups[index].kind == kind && groups[index].table == table }
+      if latest >= groups.count || !fits(latest) {
+        if let known = (first..<groups.count).first(where: fits) {
+          latest = known
+        } else {
+          latest = groups.count
+          groups.append(Group(table: table, kind: kind, rows: []))
+        }
       }
-      groups[index].rows.append(key.values + effect.values)
+      groups[latest].rows.append(Change(key: change.key.values, values: change.effect.values))
     }
   }
 
-  private struct Place: Hashable {
-    let table: Table
-    let kind: Kind
+  private struct Pending {
+    let key: RowKey
+    var effect: Effect
   }
 }
 
@@ -140,7 +145,7 @@ extension Column {
   fileprivate func holds(_ value: Value) -> Bool {
     switch (kind, value) {
     case (_, .null), (.integer, .integer), (.bytes, .bytes): true
-    case (.text, .text(let text)): !text.utf8.contains(0)
+    case (.text, .text(var text)): text.withUTF8 { !$0.contains(0) }
     default: false
     }
   }
