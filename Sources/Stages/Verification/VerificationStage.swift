@@ -1,0 +1,118 @@
+import PurchasesContracts
+import PurchasesCore
+import PurchasesJSON
+
+/// Gives each proof of the topic `received` its verdict, and passes facts without a proof on. One event in `verified` per
+/// record; what can't be told yet waits in `parked`. Keeps no state and asks nobody: a replay comes to the same verdicts.
+public struct VerificationStage: Stage {
+  public let judge: ProofJudge
+
+  public init(_ settings: VerificationSettings) { judge = ProofJudge(settings) }
+
+  public var name: StageName { .verification }
+  public var inputs: [Topic] { [.received, .parked] }
+  public var hasState: Bool { false }
+
+  public func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
+    guard let envelope = record.event else { return [.quarantine(reason: "headers: can't be read", alarm: false)] }
+    guard let data = record.stored.record.value else { return [.quarantine(reason: "value: is missing", alarm: false)] }
+    do throws(FieldFailure) {
+      let event = try ReceivedEvent(type: envelope.type, fields: Fields(fromOutside: data))
+      let context = Context(record: record, event: event, data: data, subject: envelope.subject, moment: moment)
+      switch event {
+      case .payment(let payment): return self.payment(payment, context)
+      case .notified(let notified): return notification(notified, context)
+      case .restore, .claimed, .spendRequested, .ordered, .operatorActed: return noted(context)
+      }
+    } catch {
+      return [.quarantine(reason: error.description, alarm: false)]
+    }
+  }
+
+  struct Context {
+    let record: Incoming
+    let event: ReceivedEvent
+    let data: [UInt8]
+    let subject: String?
+    let moment: Moment
+
+    /// The time that proofs are judged by: the record's, or the time at which it was to come back from `parked`. Both
+    /// stand in the log, so a second run judges by the same.
+    var time: Instant { moment.parking?.notBefore ?? record.timestamp }
+
+    func emit(_ event: VerifiedEvent, key: String) -> Action {
+      .emit(Outgoing(topic: .verified, key: key, type: event.type, subject: subject, data: event.data))
+    }
+  }
+
+  private func noted(_ context: Context) -> [Action] {
+    // Other producers choose keys of their own; behind this stage each fact lies where its purchase or account does.
+    let key = ReceivedRecord(context.event, data: context.data).key
+    return [context.emit(.noted(FactNoted(type: context.event.type, data: context.data)), key: key)]
+  }
+
+  private func payment(_ payment: PaymentReported, _ context: Context) -> [Action] {
+    guard let proof = payment.signedTransaction else { return noted(context) }
+    let report = Report(
+      type: payment.type, account: payment.account, attempt: payment.attempt, product: payment.product,
+      transaction: payment.transaction)
+    var verdict = judge.judge(proof, expecting: .transaction, source: .client, at: context.time)
+    if case .verified(let verified) = verdict, let mismatch = Self.mismatch(payment, verified) {
+      verdict = .rejected(
+        RejectedProof(
+          reason: .claim(mismatch), field: nil, digest: verified.digest, explanation: mismatch.explanation,
+          evidence: verified.evidence))
+    }
+    return actions(verdict, report, stated: payment.environment, context)
+  }
+
+  /// What the sender says of a purchase must be what Apple says: a report that contradicts its own proof is of no use to
+  /// whoever acts on it.
+  private static func mismatch(_ payment: PaymentReported, _ verified: VerifiedProof) -> ClaimFailure? {
+    if let environment = payment.environment, environment != verified.environment { return .environmentMismatch }
+    if let transaction = payment.transaction, transaction != verified.transaction?.transaction {
+      return .transactionMismatch
+    }
+    if let original = payment.originalTransaction, original != verified.originalTransaction {
+      return .originalTransactionMismatch
+    }
+    if let product = payment.product, product != verified.transaction?.product { return .productMismatch }
+    return nil
+  }
+
+  private func notification(_ notified: StoreNotified, _ context: Context) -> [Action] {
+    let source: RevisionSource = notified.isBackfill ? .backfill : .notification
+    let verdict = judge.judge(notified.signedPayload, expecting: .notification, source: source, at: context.time)
+    return actions(verdict, Report(type: .storeNotified), stated: nil, context)
+  }
+
+  private func actions(_ verdict: Verdict, _ report: Report, stated: Environment?, _ context: Context) -> [Action] {
+    switch verdict {
+    case .verified(let proof):
+      let key =
+        proof.originalTransaction.map { ReceivedRecord.key(proof.environment, $0) }
+        ?? ReceivedRecord(context.event, data: context.data).key
+      let event = PurchaseVerified(
+        environment: proof.environment, kind: proof.kind, proof: proof.digest, signedDate: proof.signedDate,
+        parts: proof.parts, notification: proof.notification, report: report, evidence: proof.evidence)
+      return [context.emit(.verified(event), key: key)]
+    case .rejected(let proof):
+      if let reason = Self.unattributable(proof) { return [.quarantine(reason: reason, alarm: false)] }
+      let received = ReceivedRecord(context.event, data: context.data)
+      let event = PurchaseRejected(
+        environment: stated ?? received.environment, proof: proof.digest, reason: proof.reason.code,
+        explanation: proof.explanation, report: report, evidence: proof.evidence)
+      return [context.emit(.rejected(event), key: received.key)]
+    case .pending(let proof): return pending(proof, report, stated: stated, context)
+    }
+  }
+
+  /// Authentic, but without the field by which it would be told whose it is, or whether it was seen before. That is
+  /// neither a forgery nor anything to act on: a person must look.
+  private static func unattributable(_ proof: RejectedProof) -> String? {
+    guard proof.reason == .claim(.missingField), let field = proof.field,
+      let name = field.split(separator: ".").last, name == "bundleId" || name == "notificationUUID"
+    else { return nil }
+    return "\(field): is missing in an authentic proof"
+  }
+}
