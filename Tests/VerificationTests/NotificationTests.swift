@@ -111,9 +111,9 @@ struct NotificationTests {
       "bundleId": .string(TestStore.bundleID), "productId": .string("com.example.pro"),
       "succeededCount": .integer(5), "failedCount": .integer(0), "requestIdentifier": .string("r"),
     ]
-    var extension_ = with("summary", summary, "RENEWAL_EXTENSION")
-    extension_["subtype"] = .string("SUMMARY")
-    #expect(try verdict(extension_).verified?.notification?.subtype == "SUMMARY")
+    var extended = with("summary", summary, "RENEWAL_EXTENSION")
+    extended["subtype"] = .string("SUMMARY")
+    #expect(try verdict(extended).verified?.notification?.subtype == "SUMMARY")
 
     let app = store.sign(TestStore.appTransaction())
     let appData: JSONObject = [
