@@ -46,7 +46,7 @@ public final class HTTPServer: @unchecked Sendable {
       key)
     guard let started else {
       let reason = systemReason(errno)
-      close(listening.socket)
+      // The library has closed the socket already: to close it again could hit a file that another thread opened since.
       if settings.tls != nil { throw .tls(reason: "the certificate and key do not fit") }
       throw .start(reason: reason)
     }

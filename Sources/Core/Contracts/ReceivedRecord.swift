@@ -14,7 +14,7 @@ public struct ReceivedRecord: Sendable, Hashable {
   public let environment: Environment?
   /// SHA-256 of the proof's bytes in hex; nil for an event without one.
   public let proofDigest: String?
-  /// By which its permit is asked: the proof's SHA-256 in hex, or `attempt:` and the sender's id where there is no proof.
+  /// By which its permit is asked: the proof's SHA-256 in hex, or of a failed payment `attempt:` and the sender's id.
   /// Nil for an event that no permit answers.
   public let permit: String?
 
@@ -29,7 +29,9 @@ public struct ReceivedRecord: Sendable, Hashable {
     id = Self.identity(event, environment, proofDigest)
     key = Self.key(event, environment, said) ?? proofDigest.map { "unreadable/\($0)" } ?? "operator/\(id)"
     switch event {
-    case .payment(let payment): permit = proofDigest ?? payment.attempt.map { "attempt:\($0)" }
+    case .payment(let payment) where payment.type == .paymentFailed:
+      permit = payment.attempt.map { "attempt:\($0)" }
+    case .payment: permit = proofDigest
     default: permit = nil
     }
   }
