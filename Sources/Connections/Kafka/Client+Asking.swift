@@ -71,8 +71,8 @@ extension Client {
   /// For each partition the first offset at or after a time in milliseconds since 1970 (-1 where there is none), or the
   /// first (-2) or end (-1) offset.
   func listOffsets(
-    _ wanted: [TopicPartition: Int64], committed: Bool, milliseconds: Int32
-  ) throws(KafkaError) -> [TopicPartition: Int64] {
+    _ wanted: [KafkaPartition: Int64], committed: Bool, milliseconds: Int32
+  ) throws(KafkaError) -> [KafkaPartition: Int64] {
     guard !wanted.isEmpty else { return [:] }
     let list = PartitionList(wanted)
     let event = try ask("asking for offsets", RD_KAFKA_ADMIN_OP_LISTOFFSETS, milliseconds, committed: committed) {
@@ -83,7 +83,7 @@ extension Client {
     guard let infos = rd_kafka_ListOffsets_result_infos(rd_kafka_event_ListOffsets_result(event), &count) else {
       return [:]
     }
-    var found: [TopicPartition: Int64] = [:]
+    var found: [KafkaPartition: Int64] = [:]
     for index in 0..<count {
       guard let element = rd_kafka_ListOffsetsResultInfo_topic_partition(infos[index])?.pointee else { continue }
       let identity = PartitionList.identity(element)
@@ -93,16 +93,16 @@ extension Client {
     return found
   }
 
-  func bounds(_ partitions: [TopicPartition], milliseconds: Int32) throws(KafkaError) -> [TopicPartition:
+  func bounds(_ partitions: [KafkaPartition], milliseconds: Int32) throws(KafkaError) -> [KafkaPartition:
     PartitionBounds]
   {
-    func list(_ what: rd_kafka_OffsetSpec_t) throws(KafkaError) -> [TopicPartition: Int64] {
+    func list(_ what: rd_kafka_OffsetSpec_t) throws(KafkaError) -> [KafkaPartition: Int64] {
       let wanted = Dictionary(partitions.map { ($0, Int64(what.rawValue)) }, uniquingKeysWith: { a, _ in a })
       return try listOffsets(wanted, committed: true, milliseconds: milliseconds)
     }
     let starts = try list(RD_KAFKA_OFFSET_SPEC_EARLIEST)
     let ends = try list(RD_KAFKA_OFFSET_SPEC_LATEST)
-    var bounds: [TopicPartition: PartitionBounds] = [:]
+    var bounds: [KafkaPartition: PartitionBounds] = [:]
     for partition in partitions {
       guard let start = starts[partition], let end = ends[partition] else {
         throw KafkaError(.retriable, .unknownPartition, "asking for offsets of \(partition): no answer for it")

@@ -12,7 +12,7 @@ public struct KafkaLogLine: Hashable, Sendable {
 }
 
 /// Takes log lines. Called on librdkafka's own threads: it must be quick and must not call back into Kafka.
-public typealias KafkaLog = @Sendable (KafkaLogLine) -> Void
+public typealias KafkaLogSink = @Sendable (KafkaLogLine) -> Void
 
 /// One librdkafka handle and what it calls back.
 ///
@@ -34,14 +34,14 @@ final class Client: @unchecked Sendable {
   }
 
   private final class Callback: Sendable {
-    let log: KafkaLog
-    init(_ log: @escaping KafkaLog) { self.log = log }
+    let log: KafkaLogSink
+    init(_ log: @escaping KafkaLogSink) { self.log = log }
   }
 
   /// - Parameter skipsClose: destroying does not leave the consumer group; the consumer has seen to that.
   init(
     _ kind: rd_kafka_type_t, _ settings: KafkaSettings, role: [String: String], events: Int32, skipsClose: Bool = false,
-    log: @escaping KafkaLog
+    log: @escaping KafkaLogSink
   ) throws(KafkaError) {
     let configuration = try settings.configuration(role: role)
     let callback = Unmanaged.passRetained(Callback(log))

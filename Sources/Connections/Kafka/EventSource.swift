@@ -7,15 +7,15 @@ final class EventSource {
   private let client: Client
   private let queue: OpaquePointer
   // Within one call only: a topic's handle may be freed and its address used again later.
-  private var seen: [(topic: OpaquePointer, partition: Int32, identity: TopicPartition)] = []
+  private var seen: [(topic: OpaquePointer, partition: Int32, identity: KafkaPartition)] = []
 
   enum Happening {
     case record(ReceivedRecord, size: Int)
     case assigned(PartitionList)
     case revoked(PartitionList)
     case rebalanceFailed(KafkaError)
-    case end(TopicPartition, Int64)
-    case failed(KafkaError, TopicPartition?)
+    case end(KafkaPartition, Int64)
+    case failed(KafkaError, KafkaPartition?)
   }
 
   /// Takes over a reference to the queue.
@@ -56,10 +56,10 @@ final class EventSource {
       default: return .rebalanceFailed(.code(code, "rebalancing"))
       }
     case RD_KAFKA_EVENT_ERROR:
-      var partition: TopicPartition?
+      var partition: KafkaPartition?
       var offset: Int64 = -1
       if let found = rd_kafka_event_topic_partition(event) {
-        partition = TopicPartition(String(cString: found.pointee.topic), found.pointee.partition)
+        partition = KafkaPartition(String(cString: found.pointee.topic), found.pointee.partition)
         offset = found.pointee.offset
         rd_kafka_topic_partition_destroy(found)
       }
@@ -81,11 +81,11 @@ final class EventSource {
       value: EventSource.bytes(message.pointee.payload, message.pointee.len), headers: headers(message))
   }
 
-  private func identity(_ message: UnsafePointer<rd_kafka_message_t>) -> TopicPartition {
+  private func identity(_ message: UnsafePointer<rd_kafka_message_t>) -> KafkaPartition {
     let partition = message.pointee.partition
-    guard let topic = message.pointee.rkt else { return TopicPartition("", partition) }
+    guard let topic = message.pointee.rkt else { return KafkaPartition("", partition) }
     for known in seen where known.topic == topic && known.partition == partition { return known.identity }
-    let identity = TopicPartition(String(cString: rd_kafka_topic_name(topic)), partition)
+    let identity = KafkaPartition(String(cString: rd_kafka_topic_name(topic)), partition)
     seen.append((topic, partition, identity))
     return identity
   }

@@ -2,15 +2,15 @@ import CPurchasesKafka
 
 extension KafkaAdmin {
   /// First offset still kept and the offset after the last record that read-committed readers may see.
-  public func bounds(_ partitions: [TopicPartition], milliseconds: Int32) throws(KafkaError) -> [TopicPartition:
+  public func bounds(_ partitions: [KafkaPartition], milliseconds: Int32) throws(KafkaError) -> [KafkaPartition:
     PartitionBounds]
   {
     try client.bounds(partitions, milliseconds: milliseconds)
   }
 
   /// The offset after the last record, those of open and aborted transactions included.
-  public func uncommittedEnds(_ partitions: [TopicPartition], milliseconds: Int32) throws(KafkaError)
-    -> [TopicPartition: Int64]
+  public func uncommittedEnds(_ partitions: [KafkaPartition], milliseconds: Int32) throws(KafkaError)
+    -> [KafkaPartition: Int64]
   {
     let wanted = Dictionary(
       partitions.map { ($0, Int64(RD_KAFKA_OFFSET_SPEC_LATEST.rawValue)) }, uniquingKeysWith: { a, _ in a })
@@ -19,8 +19,8 @@ extension KafkaAdmin {
 
   /// For each partition the first offset whose timestamp is at or after the given one, in milliseconds since 1970; nil
   /// where no such record is there yet.
-  public func offsets(forTimes times: [TopicPartition: Int64], milliseconds: Int32) throws(KafkaError)
-    -> [TopicPartition: Int64?]
+  public func offsets(forTimes times: [KafkaPartition: Int64], milliseconds: Int32) throws(KafkaError)
+    -> [KafkaPartition: Int64?]
   {
     try client.listOffsets(times, committed: true, milliseconds: milliseconds).mapValues { $0 >= 0 ? $0 : nil }
   }
@@ -28,8 +28,8 @@ extension KafkaAdmin {
   /// What a group has committed, final: an offset that is part of a transaction under way is waited for. Partitions
   /// without a committed offset are left out. Nil asks for all partitions.
   public func committed(
-    group: String, partitions: [TopicPartition]? = nil, milliseconds: Int32
-  ) throws(KafkaError) -> [TopicPartition: Int64] {
+    group: String, partitions: [KafkaPartition]? = nil, milliseconds: Int32
+  ) throws(KafkaError) -> [KafkaPartition: Int64] {
     let deadline = monotonicMilliseconds() + Int64(milliseconds)
     while true {
       do throws(KafkaError) {
@@ -40,8 +40,8 @@ extension KafkaAdmin {
     }
   }
 
-  private func committedOnce(_ group: String, _ partitions: [TopicPartition]?, _ milliseconds: Int32)
-    throws(KafkaError) -> [TopicPartition: Int64]
+  private func committedOnce(_ group: String, _ partitions: [KafkaPartition]?, _ milliseconds: Int32)
+    throws(KafkaError) -> [KafkaPartition: Int64]
   {
     let list = partitions.map { PartitionList($0) }
     guard let wanted = rd_kafka_ListConsumerGroupOffsets_new(group, list?.pointer) else {
@@ -57,7 +57,7 @@ extension KafkaAdmin {
     var count = 0
     let results = rd_kafka_ListConsumerGroupOffsets_result_groups(
       rd_kafka_event_ListConsumerGroupOffsets_result(event), &count)
-    var found: [TopicPartition: Int64] = [:]
+    var found: [KafkaPartition: Int64] = [:]
     for index in 0..<count {
       guard let result = results?[index] else { continue }
       if let error = rd_kafka_group_result_error(result) {
@@ -77,7 +77,7 @@ extension KafkaAdmin {
   }
 
   /// Deletes all records before these offsets.
-  public func deleteRecords(before offsets: [TopicPartition: Int64], milliseconds: Int32) throws(KafkaError) {
+  public func deleteRecords(before offsets: [KafkaPartition: Int64], milliseconds: Int32) throws(KafkaError) {
     let list = PartitionList(offsets)
     guard let wanted = rd_kafka_DeleteRecords_new(list.pointer) else {
       preconditionFailure("librdkafka is out of memory")

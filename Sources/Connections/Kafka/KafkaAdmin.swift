@@ -23,7 +23,7 @@ public final class KafkaAdmin: Sendable {
   private let thread: PollThread
 
   /// - Throws: a `KafkaError` of severity `setting`. Nothing is connected yet.
-  public init(settings: KafkaSettings, log: @escaping KafkaLog = { _ in }) throws(KafkaError) {
+  public init(settings: KafkaSettings, log: @escaping KafkaLogSink = { _ in }) throws(KafkaError) {
     let client = try Client(
       RD_KAFKA_PRODUCER, settings, role: KafkaProducer.role, events: RD_KAFKA_EVENT_ERROR, log: log)
     self.client = client
@@ -42,7 +42,11 @@ public final class KafkaAdmin: Sendable {
     let deadline = monotonicMilliseconds() + Int64(milliseconds)
     while true {
       do throws(KafkaError) {
-        _ = try partitionCounts(of: nil, milliseconds: KafkaAdmin.sliceMilliseconds)
+        var metadata: UnsafePointer<rd_kafka_metadata>?
+        try KafkaError.check(
+          rd_kafka_metadata(client.pointer, 0, nil, &metadata, KafkaAdmin.sliceMilliseconds), "reaching the brokers")
+        if let metadata { rd_kafka_metadata_destroy(metadata) }
+        client.clearRefusal()
         return
       } catch {
         let explained = client.explained(error)

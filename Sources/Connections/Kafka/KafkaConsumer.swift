@@ -11,14 +11,14 @@ public final class KafkaConsumer: @unchecked Sendable {
   /// What happened after the records before it.
   public enum Event: Sendable {
     /// The group gave us partitions. Answer with `assign`, naming the offset to start each at.
-    case assigned([TopicPartition])
+    case assigned([KafkaPartition])
     /// The group takes partitions back, and waits until we answer with `release`. Lost: they are another member's
     /// already, and whatever is under way for them must be dropped.
-    case revoked([TopicPartition], lost: Bool)
+    case revoked([KafkaPartition], lost: Bool)
     /// Every committed record before this offset has been read.
-    case endOfPartition(TopicPartition, offset: Int64)
+    case endOfPartition(KafkaPartition, offset: Int64)
     /// Retriable: go on polling. Fatal: throw the consumer away. Partition: where one is concerned.
-    case failed(KafkaError, TopicPartition?)
+    case failed(KafkaError, KafkaPartition?)
   }
 
   /// Records in order, and what followed them.
@@ -41,7 +41,7 @@ public final class KafkaConsumer: @unchecked Sendable {
   ///   partitions of the old one at once, and the old one is fenced.
   /// - Throws: a `KafkaError` of severity `setting`. Nothing is connected yet.
   public init(
-    settings: KafkaSettings, group: String, instance: String? = nil, log: @escaping KafkaLog = { _ in }
+    settings: KafkaSettings, group: String, instance: String? = nil, log: @escaping KafkaLogSink = { _ in }
   ) throws(KafkaError) {
     var role = KafkaConsumer.role
     role["group.id"] = group
@@ -58,7 +58,7 @@ public final class KafkaConsumer: @unchecked Sendable {
   }
 
   public func subscribe(_ topics: [String]) throws(KafkaError) {
-    let list = PartitionList(topics.map { TopicPartition($0, purchases_kafka_any_partition()) })
+    let list = PartitionList(topics.map { KafkaPartition($0, purchases_kafka_any_partition()) })
     try KafkaError.check(rd_kafka_subscribe(client.pointer, list.pointer), "subscribing to \(topics)")
   }
 
@@ -90,12 +90,12 @@ public final class KafkaConsumer: @unchecked Sendable {
   }
 
   /// Whether the group hands over partitions one by one, so that the others go on being read meanwhile.
-  private var isCooperative: Bool {
+  public var isCooperative: Bool {
     rd_kafka_rebalance_protocol(client.pointer).map { String(cString: $0) == "COOPERATIVE" } ?? false
   }
 
   /// Starts reading these partitions at these offsets: the answer to `assigned`, an empty one included.
-  public func assign(_ offsets: [TopicPartition: Int64]) throws(KafkaError) {
+  public func assign(_ offsets: [KafkaPartition: Int64]) throws(KafkaError) {
     let list = PartitionList(offsets)
     if isCooperative {
       try KafkaError.check(rd_kafka_incremental_assign(client.pointer, list.pointer), "taking partitions")
@@ -105,7 +105,7 @@ public final class KafkaConsumer: @unchecked Sendable {
   }
 
   /// Lets the partitions go: the answer to `revoked`.
-  public func release(_ partitions: [TopicPartition]) throws(KafkaError) {
+  public func release(_ partitions: [KafkaPartition]) throws(KafkaError) {
     if isCooperative {
       let list = PartitionList(partitions)
       try KafkaError.check(rd_kafka_incremental_unassign(client.pointer, list.pointer), "letting partitions go")

@@ -28,7 +28,7 @@ extension KafkaProducer {
   /// Makes the group's positions part of the transaction: for each partition the offset of the next record to read.
   /// Flush first: sending offsets while records are under way costs tens of milliseconds.
   public func sendOffsets(
-    _ offsets: [TopicPartition: Int64], membership: GroupMembership, milliseconds: Int32
+    _ offsets: [KafkaPartition: Int64], membership: GroupMembership, milliseconds: Int32
   ) throws(KafkaError) {
     precondition(membership.isJoined, "without a generation the broker would not check whether we are still a member")
     let list = PartitionList(offsets)

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Where a record was stored.
 public struct Delivery: Hashable, Sendable {
-  public let partition: TopicPartition
+  public let partition: KafkaPartition
   public let offset: Int64
 }
 
@@ -29,6 +29,12 @@ public final class KafkaProducer: Sendable {
     case wait
   }
 
+  private let firstFailure: FirstFailure
+
+  private final class FirstFailure: Sendable {
+    let error = Mutex<KafkaError?>(nil)
+  }
+
   private final class Ticket {
     let report: DeliveryReport
     init(_ report: @escaping DeliveryReport) { self.report = report }
@@ -41,7 +47,7 @@ public final class KafkaProducer: Sendable {
 
   /// - Throws: a `KafkaError` of severity `setting`. Nothing is connected yet: an unreachable broker shows later.
   public init(
-    settings: KafkaSettings, transactionalId: String? = nil, log: @escaping KafkaLog = { _ in }
+    settings: KafkaSettings, transactionalId: String? = nil, log: @escaping KafkaLogSink = { _ in }
   ) throws(KafkaError) {
     var role = KafkaProducer.role
     if let transactionalId { role["transactional.id"] = transactionalId }
@@ -49,9 +55,11 @@ public final class KafkaProducer: Sendable {
       RD_KAFKA_PRODUCER, settings, role: role, events: RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR, log: log)
     self.client = client
     self.transactionalId = transactionalId
+    let firstFailure = FirstFailure()
+    self.firstFailure = firstFailure
     thread = PollThread(client) { [weak client] event in
       switch rd_kafka_event_type(event) {
-      case RD_KAFKA_EVENT_DR: KafkaProducer.report(event)
+      case RD_KAFKA_EVENT_DR: KafkaProducer.report(event, firstFailure)
       case RD_KAFKA_EVENT_ERROR: _ = client?.note(event)
       default: break
       }
@@ -60,16 +68,20 @@ public final class KafkaProducer: Sendable {
 
   deinit { close(milliseconds: 0) }
 
-  private static func report(_ event: OpaquePointer) {
+  private static func report(_ event: OpaquePointer, _ firstFailure: FirstFailure) {
     while let message = rd_kafka_event_message_next(event) {
+      let failed = message.pointee.err != RD_KAFKA_RESP_ERR_NO_ERROR
+      guard failed || message.pointee._private != nil else { continue }
+      let topic = message.pointee.rkt.flatMap { rd_kafka_topic_name($0) }.map { String(cString: $0) } ?? ""
+      let partition = KafkaPartition(topic, message.pointee.partition)
+      let error = failed ? KafkaError.code(message.pointee.err, "storing a record in \(partition)") : nil
+      if let error { firstFailure.error.withLock { $0 = $0 ?? error } }
       guard let opaque = message.pointee._private else { continue }
       let ticket = Unmanaged<Ticket>.fromOpaque(opaque).takeRetainedValue()
-      let topic = message.pointee.rkt.flatMap { rd_kafka_topic_name($0) }.map { String(cString: $0) } ?? ""
-      let partition = TopicPartition(topic, message.pointee.partition)
-      if message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR {
-        ticket.report(.success(Delivery(partition: partition, offset: message.pointee.offset)))
+      if let error {
+        ticket.report(.failure(error))
       } else {
-        ticket.report(.failure(.code(message.pointee.err, "storing a record in \(partition)")))
+        ticket.report(.success(Delivery(partition: partition, offset: message.pointee.offset)))
       }
     }
   }
@@ -110,6 +122,18 @@ public final class KafkaProducer: Sendable {
     throw .code(outcome, "sending a record of \(size) bytes to \(record.topic)")
   }
 
+  /// The first record that could not be stored since the last call: why a transaction has to be aborted.
+  public func takeFirstFailure() -> KafkaError? {
+    firstFailure.error.withLock { error in
+      defer { error = nil }
+      return error
+    }
+  }
+
+  /// Runs something on the producer's own thread, where delivery reports are called too. False, and nothing is run, when
+  /// the producer is closed.
+  public func onReportThread(_ work: @escaping @Sendable () -> Void) -> Bool { thread.run(work) }
+
   /// Records that were handed over and are not reported yet.
   public var outstanding: Int { Int(rd_kafka_outq_len(client.pointer)) }
 
@@ -140,14 +164,18 @@ public final class KafkaProducer: Sendable {
 
   /// Waits for the records handed over, then ends the producer; records that are still not stored are given up, and
   /// reported so. Blocks the calling thread.
-  public func close(milliseconds: Int32) {
-    guard !closed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+  /// - Returns: how many were given up.
+  @discardableResult
+  public func close(milliseconds: Int32) -> Int {
+    guard !closed.exchange(true, ordering: .acquiringAndReleasing) else { return 0 }
     if milliseconds > 0 { rd_kafka_flush(client.pointer, milliseconds) }
+    let open = outstanding
     rd_kafka_purge(client.pointer, purchases_kafka_purge_all())
     // The purge reports what it gave up; wait for these reports so that no caller waits for ever. When a report drops
     // the last reference to its producer, we are on the thread that hands the reports on, and waiting would be for ourselves.
     if !thread.isCurrent { rd_kafka_flush(client.pointer, KafkaProducer.purgeMilliseconds) }
     thread.stop()
+    return open
   }
 
   private static let purgeMilliseconds: Int32 = 5000

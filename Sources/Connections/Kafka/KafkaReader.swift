@@ -8,8 +8,8 @@ import CPurchasesKafka
 public final class KafkaReader: @unchecked Sendable {
   public enum Event: Sendable {
     /// Every committed record before this offset has been read.
-    case endOfPartition(TopicPartition, offset: Int64)
-    case failed(KafkaError, TopicPartition?)
+    case endOfPartition(offset: Int64)
+    case failed(KafkaError)
   }
 
   public struct Polled: Sendable {
@@ -17,56 +17,65 @@ public final class KafkaReader: @unchecked Sendable {
     public var event: Event?
   }
 
+  // Each partition has a queue of its own, so that a slow reader of one holds back no other.
+  private struct Lane {
+    let source: EventSource
+    let queue: OpaquePointer
+  }
+
   private let client: Client
-  private let queue: OpaquePointer
-  private let source: EventSource
-  private var started: Set<TopicPartition> = []
+  private let errors: EventSource
+  private var lanes: [KafkaPartition: Lane] = [:]
 
   // Our role's settings are the consumer's: the guarantees are the same.
-  public init(settings: KafkaSettings, log: @escaping KafkaLog = { _ in }) throws(KafkaError) {
+  public init(settings: KafkaSettings, log: @escaping KafkaLogSink = { _ in }) throws(KafkaError) {
     client = try Client(
       RD_KAFKA_CONSUMER, settings, role: KafkaConsumer.role, events: RD_KAFKA_EVENT_ERROR, skipsClose: true, log: log)
-    guard let queue = rd_kafka_queue_new(client.pointer) else { preconditionFailure("no queue") }
-    self.queue = queue
-    source = EventSource(client, taking: queue)
-    // Errors of the client come in line with the records.
-    if let main = rd_kafka_queue_get_main(client.pointer) {
-      rd_kafka_queue_forward(main, queue)
-      rd_kafka_queue_destroy(main)
-    }
+    guard let main = rd_kafka_queue_get_main(client.pointer) else { preconditionFailure("no main queue") }
+    errors = EventSource(client, taking: main)
   }
 
   deinit { close() }
 
   /// Starts reading a partition, or moves to another offset of it.
-  public func start(_ partition: TopicPartition, at offset: Int64) throws(KafkaError) {
+  public func start(_ partition: KafkaPartition, at offset: Int64) throws(KafkaError) {
     precondition(offset >= 0, "an offset, not a symbol for one: what is gone must be noticed")
-    let topic = try client.topic(partition.topic)
     stop(partition)
+    let topic = try client.topic(partition.topic)
+    guard let queue = rd_kafka_queue_new(client.pointer) else { preconditionFailure("librdkafka is out of memory") }
+    let lane = Lane(source: EventSource(client, taking: queue), queue: queue)
     guard rd_kafka_consume_start_queue(topic.pointer, partition.partition, offset, queue) == 0 else {
       throw .code(rd_kafka_last_error(), "reading \(partition)")
     }
-    started.insert(partition)
+    lanes[partition] = lane
   }
 
-  public func stop(_ partition: TopicPartition) {
-    guard started.remove(partition) != nil, let topic = try? client.topic(partition.topic) else { return }
+  public func stop(_ partition: KafkaPartition) {
+    guard lanes.removeValue(forKey: partition) != nil, let topic = try? client.topic(partition.topic) else { return }
     rd_kafka_consume_stop(topic.pointer, partition.partition)
   }
 
-  public func poll(records limit: Int, bytes: Int = .max, milliseconds: Int32) -> Polled {
+  /// Waits up to so long for the first record of a started partition, then takes what is there.
+  public func poll(
+    _ partition: KafkaPartition, records limit: Int, milliseconds: Int32
+  ) throws(KafkaError) -> Polled {
+    guard let source = lanes[partition]?.source else {
+      throw KafkaError(.permanent, .state, "\(partition) is not being read")
+    }
+    while case .failed(let error, _)? = errors.next(milliseconds: 0) {
+      // A refused log-in; everything else librdkafka retries by itself.
+      if Client.isRefusal(error.code) || error.severity == .fatal { throw error }
+    }
     var polled = Polled()
-    var size = 0
     source.forgetTopics()
-    while polled.records.count < limit, size < bytes {
+    while polled.records.count < limit {
       guard let happening = source.next(milliseconds: polled.records.isEmpty ? milliseconds : 0) else { break }
       switch happening {
-      case .record(let record, let bytes):
+      case .record(let record, _):
         polled.records.append(record)
-        size += bytes
         continue
-      case .end(let partition, let offset): polled.event = .endOfPartition(partition, offset: offset)
-      case .failed(let error, let partition): polled.event = .failed(error, partition)
+      case .end(_, let offset): polled.event = .endOfPartition(offset: offset)
+      case .failed(let error, _): polled.event = .failed(error)
       case .assigned, .revoked, .rebalanceFailed: continue  // there is no group
       }
       break
@@ -75,13 +84,13 @@ public final class KafkaReader: @unchecked Sendable {
   }
 
   /// First offset still kept and the offset after the last record that read-committed readers may see.
-  public func bounds(_ partitions: [TopicPartition], milliseconds: Int32) throws(KafkaError) -> [TopicPartition:
-    PartitionBounds]
-  {
+  public func bounds(
+    _ partitions: [KafkaPartition], milliseconds: Int32
+  ) throws(KafkaError) -> [KafkaPartition: PartitionBounds] {
     try client.bounds(partitions, milliseconds: milliseconds)
   }
 
   public func close() {
-    for partition in started { stop(partition) }
+    for partition in Array(lanes.keys) { stop(partition) }
   }
 }

@@ -1,5 +1,5 @@
 /// One partition of one topic.
-public struct TopicPartition: Hashable, Sendable, Comparable, CustomStringConvertible {
+public struct KafkaPartition: Hashable, Sendable, Comparable, CustomStringConvertible {
   public let topic: String
   public let partition: Int32
 
@@ -10,7 +10,7 @@ public struct TopicPartition: Hashable, Sendable, Comparable, CustomStringConver
 
   public var description: String { "\(topic)/\(partition)" }
 
-  public static func < (a: TopicPartition, b: TopicPartition) -> Bool {
+  public static func < (a: KafkaPartition, b: KafkaPartition) -> Bool {
     (a.topic, a.partition) < (b.topic, b.partition)
   }
 }
@@ -53,7 +53,7 @@ public struct OutgoingRecord: Hashable, Sendable {
 
 /// A record as it stands in a partition.
 public struct ReceivedRecord: Hashable, Sendable {
-  public let source: TopicPartition
+  public let source: KafkaPartition
   public let offset: Int64
   /// Milliseconds since 1970; -1 where the broker has none.
   public let timestamp: Int64

@@ -21,6 +21,25 @@ public struct KafkaSettings: Hashable, Sendable {
 
   public subscript(name: String) -> String? { values[name] }
 
+  /// The same settings, with these where nothing was set. They must be ones that are not refused.
+  public func withDefaults(_ defaults: [String: String]) -> KafkaSettings {
+    var copy = self
+    for (name, value) in defaults where copy.values[name] == nil && !copy.sets(aliasOf: name) {
+      copy.values[name] = value
+    }
+    return copy
+  }
+
+  // librdkafka knows these by two names; a default must not undo what was set by the other.
+  private static let aliases = [
+    ["message.timeout.ms", "delivery.timeout.ms"], ["linger.ms", "queue.buffering.max.ms"],
+    ["fetch.message.max.bytes", "max.partition.fetch.bytes"],
+  ]
+
+  private func sets(aliasOf name: String) -> Bool {
+    KafkaSettings.aliases.contains { $0.contains(name) && $0.contains { values[$0] != nil } }
+  }
+
   private static let ours = "is set by this program"
 
   private static func refusal(_ name: String, _ value: String) -> String? {

@@ -12,7 +12,13 @@ final class PollThread: @unchecked Sendable {
   private let queue: OpaquePointer
   private let handle: @Sendable (OpaquePointer) -> Void
   private let stopping = Atomic<Bool>(false)
+  private let mailbox = Mutex<Mailbox>(Mailbox())
   private var thread = pthread_t()
+
+  private struct Mailbox {
+    var mail: [@Sendable () -> Void] = []
+    var isOpen = true
+  }
 
   // Only a missed wake-up is waited for this long; events wake the thread at once.
   private static let pauseMilliseconds: Int32 = 1000
@@ -37,15 +43,37 @@ final class PollThread: @unchecked Sendable {
 
   private func run() {
     while !stopping.load(ordering: .acquiring) {
-      guard let event = rd_kafka_queue_poll(queue, PollThread.pauseMilliseconds) else { continue }
-      handle(event)
-      rd_kafka_event_destroy(event)
+      if let event = rd_kafka_queue_poll(queue, PollThread.pauseMilliseconds) {
+        handle(event)
+        rd_kafka_event_destroy(event)
+      }
+      runMail()
     }
     // What was reported up to here is still handed on.
     while let event = rd_kafka_queue_poll(queue, 0) {
       handle(event)
       rd_kafka_event_destroy(event)
     }
+    runMail(last: true)
+  }
+
+  private func runMail(last: Bool = false) {
+    let mail = mailbox.withLock { mailbox in
+      defer { mailbox.mail = [] }
+      if last { mailbox.isOpen = false }
+      return mailbox.mail
+    }
+    for work in mail { work() }
+  }
+
+  /// Runs something on this thread, after what has been reported so far. False when the thread has ended.
+  func run(_ work: @escaping @Sendable () -> Void) -> Bool {
+    let taken = mailbox.withLock { mailbox in
+      if mailbox.isOpen { mailbox.mail.append(work) }
+      return mailbox.isOpen
+    }
+    if taken { rd_kafka_queue_yield(queue) }
+    return taken
   }
 
   var isCurrent: Bool { pthread_equal(pthread_self(), thread) != 0 }

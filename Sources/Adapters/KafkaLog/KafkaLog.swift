@@ -1,0 +1,189 @@
+import Glibc
+import PurchasesContracts
+import PurchasesCore
+import PurchasesKafka
+
+/// The log on Apache Kafka. Safe to share between threads; its methods block.
+public final class KafkaLog: EventLog {
+  /// Takes what librdkafka says: a level as in syslog (0 emergency to 7 debug) and a line. Called on its threads.
+  public typealias Sink = @Sendable (_ level: Int, _ line: String) -> Void
+
+  let settings: KafkaSettings
+  let sink: KafkaLogSink
+  private let admin: KafkaAdmin
+
+  /// Longest wait for an answer of the cluster to one question.
+  static let askMilliseconds: Int32 = 15_000
+  /// A health check that takes longer is a failed one.
+  private static let probeMilliseconds: Int32 = 3_000
+  // How often a question is asked again while the cluster is still making up its mind.
+  private static let againMicroseconds: UInt32 = 20_000
+
+  /// Connects, so that an unreachable cluster, a wrong password or certificate, and a wrong setting are told here.
+  public init(_ settings: KafkaLogSettings, log: @escaping Sink = { _, _ in }) throws(LogFailure) {
+    self.settings = settings.client
+    let sink: KafkaLogSink = { line in log(line.level, "\(line.facility): \(line.message)") }
+    self.sink = sink
+    do throws(KafkaError) {
+      admin = try KafkaAdmin(settings: settings.client, log: sink)
+      try admin.connect(milliseconds: KafkaLog.askMilliseconds)
+    } catch {
+      throw LogFailure(error)
+    }
+  }
+
+  public convenience init(
+    url: String, settings: [String: String] = [:], log: @escaping Sink = { _, _ in }
+  ) throws(LogFailure) {
+    try self.init(KafkaLogSettings(url: url, settings: settings), log: log)
+  }
+
+  /// Asks again while the answer is "not yet": right after a topic was made, or while a partition changes its leader.
+  private func patiently<T>(
+    missing: Bool = false, _ ask: (KafkaAdmin) throws(KafkaError) -> T
+  ) throws(LogFailure) -> T {
+    let deadline = KafkaClock.milliseconds() + Int64(KafkaLog.askMilliseconds)
+    while true {
+      do throws(KafkaError) {
+        return try ask(admin)
+      } catch {
+        let notYet = error.severity == .retriable || (missing && error.code == .unknownTopicOrPartition)
+        guard notYet, KafkaClock.milliseconds() < deadline else { throw LogFailure(error) }
+        usleep(KafkaLog.againMicroseconds)
+      }
+    }
+  }
+
+  public func ensure(_ topics: [TopicSpec]) throws(LogFailure) {
+    var counts = try partitionCounts(topics.map(\.name))
+    let missing = topics.filter { counts[$0.name] == nil }
+    if !missing.isEmpty {
+      let new = missing.map { NewTopic($0) }
+      try patiently { admin throws(KafkaError) in
+        _ = try admin.createTopics(new, milliseconds: KafkaLog.askMilliseconds)
+      }
+      // The controller has them; the broker that we ask may learn it a moment later.
+      let deadline = KafkaClock.milliseconds() + Int64(KafkaLog.askMilliseconds)
+      counts = try partitionCounts(topics.map(\.name))
+      while let topic = topics.first(where: { counts[$0.name] == nil }) {
+        guard KafkaClock.milliseconds() < deadline else {
+          throw LogFailure(.unavailable, "topic \(topic.name) was created and does not show up")
+        }
+        usleep(KafkaLog.againMicroseconds)
+        counts = try partitionCounts(topics.map(\.name))
+      }
+    }
+    for topic in topics {
+      guard let count = counts[topic.name], count != topic.partitions else { continue }
+      throw LogFailure(
+        .refused,
+        "topic \(topic.name) has \(count) partitions, and \(topic.partitions) are configured: keys would change their place"
+      )
+    }
+  }
+
+  private func partitionCounts(_ topics: [String]) throws(LogFailure) -> [String: Int32] {
+    try patiently { admin throws(KafkaError) in
+      try admin.partitionCounts(of: topics, milliseconds: KafkaLog.askMilliseconds)
+    }
+  }
+
+  public func partitionCount(of topic: String) throws(LogFailure) -> Int32 {
+    guard let count = try partitionCounts([topic])[topic] else {
+      throw LogFailure(.refused, "topic \(topic) does not exist")
+    }
+    return count
+  }
+
+  private func partitions(of topic: String) throws(LogFailure) -> [KafkaPartition] {
+    (0..<(try partitionCount(of: topic))).map { KafkaPartition(topic, $0) }
+  }
+
+  public func producer() throws(LogFailure) -> any LogProducer {
+    try KafkaLogProducer(settings: settings, sink: sink)
+  }
+
+  public func worker(_ settings: WorkerSettings) throws(LogFailure) -> any LogWorker {
+    for topic in settings.topics { _ = try partitionCount(of: topic) }
+    return try KafkaWorker(self, settings)
+  }
+
+  public func reader() throws(LogFailure) -> any LogReader {
+    try KafkaLogReader(settings: settings, sink: sink)
+  }
+
+  public func committed(group: String, topic: String) throws(LogFailure) -> [Int32: Int64] {
+    let partitions = try partitions(of: topic)
+    let found = try patiently { admin throws(KafkaError) in
+      try admin.committed(group: group, partitions: partitions, milliseconds: KafkaLog.askMilliseconds)
+    }
+    return Dictionary(found.map { ($0.key.partition, $0.value) }, uniquingKeysWith: { a, _ in a })
+  }
+
+  public func bounds(of topic: String) throws(LogFailure) -> [Int32: OffsetBounds] {
+    let found = try bounds(partitions(of: topic))
+    return Dictionary(
+      found.map { ($0.key.partition, OffsetBounds(start: $0.value.start, end: $0.value.end)) },
+      uniquingKeysWith: { a, _ in a })
+  }
+
+  func bounds(_ partitions: [KafkaPartition]) throws(LogFailure) -> [KafkaPartition: PartitionBounds] {
+    try patiently(missing: true) { admin throws(KafkaError) in
+      try admin.bounds(partitions, milliseconds: KafkaLog.askMilliseconds)
+    }
+  }
+
+  public func offset(of partition: TopicPartition, at instant: Instant) throws(LogFailure) -> Int64? {
+    let count = try partitionCount(of: partition.topic)
+    guard (0..<count).contains(partition.partition) else {
+      throw LogFailure(.refused, "topic \(partition.topic) has \(count) partitions, not \(partition.partition)")
+    }
+    // Below zero the protocol has other meanings, and no record stands there.
+    let wanted = [KafkaPartition(partition): max(0, instant.milliseconds)]
+    return try patiently { admin throws(KafkaError) in
+      try admin.offsets(forTimes: wanted, milliseconds: KafkaLog.askMilliseconds)
+    }[KafkaPartition(partition)] ?? nil
+  }
+
+  public func probe() throws(LogFailure) {
+    do throws(KafkaError) {
+      try admin.connect(milliseconds: KafkaLog.probeMilliseconds)
+    } catch {
+      throw LogFailure(error)
+    }
+  }
+
+  /// Nothing to do: what was handed out has its own `close`, and the connection goes with the last reference.
+  public func close() {}
+}
+
+extension NewTopic {
+  /// Kafka's own framing of a batch and a record around the bytes that a topic is to take.
+  private static let framingBytes = 1024
+  /// librdkafka sends records in batches up to this size; a topic has to take these too.
+  private static let batchBytes = 1_000_000
+
+  init(_ topic: TopicSpec) {
+    var settings = [
+      "cleanup.policy": topic.isCompacted ? "compact" : "delete",
+      "max.message.bytes": String(max(topic.maximumBytes, NewTopic.batchBytes) + NewTopic.framingBytes),
+      // "Durable" means on more than one broker wherever there is more than one copy to wait for.
+      "min.insync.replicas": String(max(1, Int(topic.replication) - 1)),
+    ]
+    if !topic.isCompacted {
+      settings["retention.ms"] = "-1"
+      settings["retention.bytes"] = "-1"
+    }
+    self.init(
+      name: topic.name, partitions: topic.partitions, replication: Int32(topic.replication), settings: settings)
+  }
+}
+
+enum KafkaClock {
+  /// The clock that never jumps, for deadlines only.
+  static func milliseconds() -> Int64 {
+    var now = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000
+  }
+}

@@ -1,0 +1,131 @@
+import PurchasesContracts
+import PurchasesKafka
+
+/// Transactions: records and positions, both or neither.
+extension KafkaWorker {
+  /// Longest wait until an earlier transaction of our name is over and the coordinator answers.
+  private static let initMilliseconds: Int32 = 30_000
+  /// What a commit may take is what is left of the transaction's own time: librdkafka's advice.
+  private static let restOfTransaction: Int32 = -1
+
+  func commit(
+    _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership
+  ) throws(LogFailure) {
+    if let fenced { throw fenced }
+    let instance = settings.isStatic ? settings.instance : nil
+    guard let member = GroupMembership(membership, group: settings.group, instance: instance), member.isJoined else {
+      throw LogFailure(.stale, "the batch belongs to no membership of group \(settings.group)")
+    }
+    // Kafka checks who we are, not what is ours.
+    if let foreign = offsets.keys.first(where: { !owned.contains(KafkaPartition($0)) }) {
+      throw LogFailure(.stale, "\(foreign) is not this worker's any more")
+    }
+    for record in records { try KafkaLogProducer.check(record) }
+    let producer = try readyProducer()
+    _ = producer.takeFirstFailure()
+    let began = KafkaClock.milliseconds()
+    do throws(KafkaError) {
+      try producer.beginTransaction()
+    } catch {
+      throw discard(error, began: began, otherwise: .aborted)
+    }
+    do throws(KafkaError) {
+      try fill(producer, records, offsets, member, began: began)
+    } catch {
+      throw abort(producer, error, began: began)
+    }
+    do throws(KafkaError) {
+      try producer.commitTransaction(milliseconds: KafkaWorker.restOfTransaction)
+    } catch {
+      if error.severity == .abortable { throw abort(producer, error, began: began) }
+      throw discard(error, began: began, otherwise: .indefinite)
+    }
+  }
+
+  private func fill(
+    _ producer: KafkaProducer, _ records: [ProducedRecord], _ offsets: [TopicPartition: Int64],
+    _ member: GroupMembership, began: Int64
+  ) throws(KafkaError) {
+    for record in records { try producer.send(OutgoingRecord(record), whenFull: .wait) }
+    // Offsets that are sent while records are under way wait for them in a slow way: 50 ms where this takes 17.
+    if !records.isEmpty { try producer.flush(milliseconds: left(since: began)) }
+    if let failure = producer.takeFirstFailure() { throw failure }
+    guard !offsets.isEmpty else { return }
+    let wanted = Dictionary(offsets.map { (KafkaPartition($0.key), $0.value) }, uniquingKeysWith: { a, _ in a })
+    while true {
+      do throws(KafkaError) {
+        return try producer.sendOffsets(wanted, membership: member, milliseconds: left(since: began))
+      } catch {
+        guard error.severity == .retriable, left(since: began) > 1 else { throw error }
+      }
+    }
+  }
+
+  /// What is left of the transaction's time, at least a moment.
+  private func left(since began: Int64) -> Int32 {
+    Int32(clamping: max(1, transactionMilliseconds - (KafkaClock.milliseconds() - began)))
+  }
+
+  private var transactionMilliseconds: Int64 {
+    log.settings["transaction.timeout.ms"].flatMap { Int64($0) } ?? settings.transactionTimeoutMilliseconds
+  }
+
+  private func abort(_ producer: KafkaProducer, _ error: KafkaError, began: Int64) -> LogFailure {
+    if error.severity == .fatal { return discard(error, began: began, otherwise: .aborted) }
+    // librdkafka tells that the transaction failed; why a record did is told in its own report.
+    let cause = producer.takeFirstFailure() ?? error
+    do throws(KafkaError) {
+      try producer.abortTransaction(milliseconds: KafkaWorker.restOfTransaction)
+      _ = producer.takeFirstFailure()
+    } catch {
+      // No commit was asked for, so nothing can have been written: the next producer of our name ends what is open.
+      return discard(error, began: began, otherwise: .aborted)
+    }
+    switch KafkaFailures.kind(of: cause) {
+    case .fenced where cause.code == .fencedInstance:
+      let failure = LogFailure(.fenced, cause.description)
+      fenced = failure
+      return failure
+    case .stale: return LogFailure(.stale, cause.description)
+    case .refused: return LogFailure(.refused, cause.description)
+    default: return LogFailure(.aborted, cause.description)
+    }
+  }
+
+  /// Throws the producer away: within its epoch nothing can be told any more. A new one is made when it is needed.
+  private func discard(_ error: KafkaError, began: Int64, otherwise kind: LogFailure.Kind) -> LogFailure {
+    producer?.purge()
+    producer?.close(milliseconds: 0)
+    producer = nil
+    let open = KafkaClock.milliseconds() - began
+    // The coordinator fences a producer also when its transaction ran out of time; then nobody else has our name.
+    if KafkaFailures.isFencing(error), open < transactionMilliseconds {
+      let failure = LogFailure(
+        .fenced, "another process runs as \(settings.instance) of group \(settings.group): \(error)")
+      fenced = failure
+      return failure
+    }
+    return LogFailure(kind, error.description)
+  }
+
+  /// The producer, or a new one: making it ends what the last one left open, one way or the other.
+  func readyProducer() throws(LogFailure) -> KafkaProducer {
+    if let producer { return producer }
+    let timeout = String(settings.transactionTimeoutMilliseconds)
+    do throws(KafkaError) {
+      let fresh = try KafkaProducer(
+        settings: log.settings.withDefaults(["transaction.timeout.ms": timeout, "linger.ms": "5"]),
+        transactionalId: "\(settings.group).\(settings.instance)", log: log.sink)
+      do throws(KafkaError) {
+        try fresh.initTransactions(milliseconds: KafkaWorker.initMilliseconds)
+      } catch {
+        fresh.close(milliseconds: 0)
+        throw error
+      }
+      producer = fresh
+      return fresh
+    } catch {
+      throw LogFailure(error)
+    }
+  }
+}

@@ -1,0 +1,274 @@
+import PurchasesContracts
+import PurchasesKafka
+
+/// A member of a consumer group with its transactional producer. Used by one thread.
+final class KafkaWorker: LogWorker {
+  let log: KafkaLog
+  let settings: WorkerSettings
+  var consumer: KafkaConsumer
+  /// Nil after a commit of unknown outcome, until a new one has settled it.
+  var producer: KafkaProducer?
+  /// Set when another process took our identity over: everything fails from then on.
+  var fenced: LogFailure?
+
+  private(set) var owned: Set<KafkaPartition> = []
+  /// The next offset to hand out, of the partitions that `start` named.
+  private var positions: [KafkaPartition: Int64] = [:]
+  private var paused: Set<KafkaPartition> = []
+  private var atEnd: Set<KafkaPartition> = []
+  private var current: GroupMembership?
+  private var held: KafkaConsumer.Event?
+  private var mustAnswer = false
+  /// Told as revoked, and not let go yet.
+  private var leaving: (partitions: Set<KafkaPartition>, lost: Bool)?
+
+  /// At most so many bytes of records in one batch, whatever their number.
+  private static let batchBytes = 32 << 20
+  private static let closeMilliseconds: Int32 = 5_000
+  /// A worker that is stuck for longer loses its partitions; short enough to be noticed, long enough for a slow store.
+  private static let stuckMilliseconds: Int64 = 60_000
+  private static let longestHeartbeatMilliseconds: Int64 = 3_000
+  // A third of the session, so that two heartbeats may be lost.
+  private static let heartbeatsPerSession: Int64 = 3
+
+  init(_ log: KafkaLog, _ settings: WorkerSettings) throws(LogFailure) {
+    self.log = log
+    self.settings = settings
+    consumer = try KafkaWorker.join(log, settings)
+    // Before the first record: what an earlier process of our name left open ends here, and that process with it.
+    _ = try readyProducer()
+  }
+
+  private static func join(_ log: KafkaLog, _ settings: WorkerSettings) throws(LogFailure) -> KafkaConsumer {
+    let session = settings.sessionTimeoutMilliseconds
+    let heartbeat = max(1, min(longestHeartbeatMilliseconds, session / heartbeatsPerSession))
+    do throws(KafkaError) {
+      let consumer = try KafkaConsumer(
+        settings: log.settings.withDefaults([
+          "session.timeout.ms": String(session),
+          "heartbeat.interval.ms": String(heartbeat),
+          "max.poll.interval.ms": String(max(stuckMilliseconds, session)),
+        ]), group: settings.group, instance: settings.isStatic ? settings.instance : nil, log: log.sink)
+      try consumer.subscribe(settings.topics)
+      return consumer
+    } catch {
+      throw LogFailure(error)
+    }
+  }
+
+  func poll(max limit: Int, waitMilliseconds: Int64) throws(LogFailure) -> Polled {
+    precondition(limit > 0, "a batch holds at least one record")
+    if let fenced { throw fenced }
+    let deadline = KafkaClock.milliseconds() + waitMilliseconds
+    while true {
+      // The group waits for an answer to what it gave us, even when `start` named none of it.
+      if mustAnswer { try take() }
+      if let leaving, leaving.lost { try release(leaving.partitions.map { TopicPartition($0) }) }
+      if let event = held {
+        held = nil
+        if let polled = try handle(event) { return polled }
+        continue
+      }
+      let left = Int32(clamping: max(0, deadline - KafkaClock.milliseconds()))
+      let polled: KafkaConsumer.Polled
+      do throws(KafkaError) {
+        polled = try consumer.poll(records: limit, bytes: KafkaWorker.batchBytes, milliseconds: left)
+      } catch {
+        throw LogFailure(error)
+      }
+      held = polled.event
+      let records = accept(polled.records)
+      if !records.isEmpty, let membership = current { return .records(records, membership.token) }
+      if held == nil, KafkaClock.milliseconds() >= deadline { return idle() }
+    }
+  }
+
+  private func idle() -> Polled { .idle(atEnd: Set(atEnd.map { TopicPartition($0) })) }
+
+  /// Leaves out what was fetched before a partition was paused, moved or let go.
+  private func accept(_ records: [ReceivedRecord]) -> [StoredRecord] {
+    var accepted: [StoredRecord] = []
+    accepted.reserveCapacity(records.count)
+    for record in records {
+      guard let position = positions[record.source], record.offset >= position, !paused.contains(record.source) else {
+        continue
+      }
+      positions[record.source] = record.offset + 1
+      if !atEnd.isEmpty { atEnd.remove(record.source) }
+      accepted.append(StoredRecord(record))
+    }
+    return accepted
+  }
+
+  private func handle(_ event: KafkaConsumer.Event) throws(LogFailure) -> Polled? {
+    switch event {
+    case .assigned(let partitions):
+      // The generation cannot change behind our back: the next one needs our answer to a revocation or to this.
+      current = consumer.membership
+      owned.formUnion(partitions)
+      mustAnswer = true
+      return partitions.isEmpty ? nil : .assigned(partitions.map { TopicPartition($0) }.sorted())
+    case .revoked(let partitions, let lost):
+      if lost { forget(partitions, membership: true) }
+      atEnd.subtract(partitions)
+      leaving = (Set(partitions), lost)
+      if partitions.isEmpty {
+        try release([])
+        return nil
+      }
+      return .revoked(partitions.map { TopicPartition($0) }.sorted(), lost: lost)
+    case .endOfPartition(let partition, _):
+      guard positions[partition] != nil, !paused.contains(partition) else { return nil }
+      atEnd.insert(partition)
+      // All that was asked for has been read: no need to sit out the wait.
+      return positions.keys.allSatisfy { atEnd.contains($0) || paused.contains($0) } ? idle() : nil
+    case .failed(let error, let partition):
+      return try fail(error, partition)
+    }
+  }
+
+  private func fail(_ error: KafkaError, _ partition: KafkaPartition?) throws(LogFailure) -> Polled? {
+    let kind = KafkaFailures.kind(of: error)
+    if kind == .fenced {
+      let failure = LogFailure(.fenced, error.description)
+      fenced = failure
+      throw failure
+    }
+    if error.severity == .fatal { return try rejoin() }
+    if kind == .lost, let partition {
+      let position = positions[partition] ?? 0
+      if let bounds = try log.bounds([partition])[partition],
+        let lost = KafkaLoss.failure(TopicPartition(partition), position, bounds)
+      {
+        throw lost
+      }
+      throw LogFailure(.lost, "\(partition), offset \(position): \(error)")
+    }
+    if kind == .refused { throw LogFailure(error) }
+    // Brokers that come and go, a coordinator that moves, a poll that came late: librdkafka goes on by itself.
+    return nil
+  }
+
+  /// The consumer is beyond repair, but our identity is still ours: a new one takes its place.
+  private func rejoin() throws(LogFailure) -> Polled? {
+    let gone = owned
+    forget(Array(gone), membership: true)
+    held = nil
+    mustAnswer = false
+    leaving = nil
+    consumer = try KafkaWorker.join(log, settings)
+    return gone.isEmpty ? nil : .revoked(gone.map { TopicPartition($0) }.sorted(), lost: true)
+  }
+
+  private func forget(_ partitions: [KafkaPartition], membership: Bool) {
+    if membership { current = nil }
+    owned.subtract(partitions)
+    atEnd.subtract(partitions)
+    paused.subtract(partitions)
+    for partition in partitions { positions[partition] = nil }
+  }
+
+  func committed(_ partitions: [TopicPartition]) throws(LogFailure) -> [TopicPartition: Int64?] {
+    if let fenced { throw fenced }
+    // A commit of ours of unknown outcome is settled by the new producer, and only then is the answer final.
+    _ = try readyProducer()
+    do throws(KafkaError) {
+      let found = try consumer.committed(
+        partitions.map { KafkaPartition($0) }, milliseconds: KafkaLog.askMilliseconds)
+      return Dictionary(found.map { (TopicPartition($0.key), $0.value) }, uniquingKeysWith: { a, _ in a })
+    } catch {
+      throw LogFailure(error)
+    }
+  }
+
+  func start(_ offsets: [TopicPartition: Int64]) throws(LogFailure) {
+    if let fenced { throw fenced }
+    let wanted = Dictionary(offsets.map { (KafkaPartition($0.key), $0.value) }, uniquingKeysWith: { a, _ in a })
+    if let foreign = wanted.keys.first(where: { !owned.contains($0) }) {
+      throw LogFailure(.stale, "\(foreign) is not this worker's")
+    }
+    for (partition, bounds) in try log.bounds(Array(wanted.keys)) {
+      if let lost = KafkaLoss.failure(TopicPartition(partition), wanted[partition] ?? 0, bounds) { throw lost }
+    }
+    let again = consumer.isCooperative && !mustAnswer ? wanted.keys.filter { positions[$0] != nil } : []
+    for (partition, offset) in wanted { positions[partition] = offset }
+    paused.subtract(wanted.keys)
+    atEnd.subtract(wanted.keys)
+    if case .endOfPartition(let partition, _)? = held, wanted[partition] != nil { held = nil }
+    do throws(KafkaError) {
+      if !again.isEmpty { try consumer.release(again) }
+    } catch {
+      throw LogFailure(error)
+    }
+    try take(only: wanted)
+  }
+
+  /// Tells the client what to read, and so answers the group. One that takes its assignment as a whole is told all of it;
+  /// one that takes it bit by bit is told the new ones.
+  private func take(only wanted: [KafkaPartition: Int64] = [:]) throws(LogFailure) {
+    mustAnswer = false
+    do throws(KafkaError) {
+      try consumer.assign(consumer.isCooperative ? wanted : positions)
+      if !wanted.isEmpty { try consumer.resume(Array(wanted.keys)) }
+      let still = consumer.isCooperative ? [] : Array(paused)
+      if !still.isEmpty { try consumer.pause(still) }
+    } catch {
+      throw LogFailure(error)
+    }
+  }
+
+  func pause(_ partitions: [TopicPartition]) throws(LogFailure) {
+    let known = partitions.map { KafkaPartition($0) }.filter { positions[$0] != nil }
+    guard !known.isEmpty else { return }
+    paused.formUnion(known)
+    do throws(KafkaError) {
+      try consumer.pause(known)
+    } catch {
+      throw LogFailure(error)
+    }
+  }
+
+  func release(_ partitions: [TopicPartition]) throws(LogFailure) {
+    // The group asks once; a second answer would be taken for the answer to its next question.
+    guard let asked = leaving?.partitions, asked.isSubset(of: partitions.map { KafkaPartition($0) }) else { return }
+    leaving = nil
+    forget(Array(asked), membership: !consumer.isCooperative)
+    do throws(KafkaError) {
+      try consumer.release(Array(asked))
+    } catch {
+      throw LogFailure(error)
+    }
+  }
+
+  func membership() throws(LogFailure) -> Membership {
+    if let fenced { throw fenced }
+    guard let current, current.isJoined else {
+      throw LogFailure(.stale, "this worker is not a member of group \(settings.group) now")
+    }
+    return current.token
+  }
+
+  func close() {
+    consumer.close(milliseconds: KafkaWorker.closeMilliseconds)
+    producer?.close(milliseconds: 0)
+    producer = nil
+    forget(Array(owned), membership: true)
+    held = nil
+    fenced = fenced ?? LogFailure(.stale, "the worker is closed")
+  }
+}
+
+extension GroupMembership {
+  /// Generation (four bytes, big-endian), then the member's id.
+  var token: Membership {
+    var bytes = withUnsafeBytes(of: generation.bigEndian) { Array($0) }
+    bytes.append(contentsOf: member.utf8)
+    return Membership(token: bytes)
+  }
+
+  init?(_ token: Membership, group: String, instance: String?) {
+    guard token.token.count > 4, let member = String(validating: token.token[4...], as: UTF8.self) else { return nil }
+    let generation = token.token[..<4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    self.init(group: group, generation: Int32(bitPattern: generation), member: member, instance: instance)
+  }
+}
