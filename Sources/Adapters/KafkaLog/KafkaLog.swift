@@ -2,26 +2,33 @@ import Glibc
 import PurchasesContracts
 import PurchasesCore
 import PurchasesKafka
+import Synchronization
 
 /// The log on Apache Kafka. Safe to share between threads; its methods block.
 public final class KafkaLog: EventLog {
   /// Takes what librdkafka says: a level as in syslog (0 emergency to 7 debug) and a line. Called on its threads.
   public typealias Sink = @Sendable (_ level: Int, _ line: String) -> Void
 
-  let settings: KafkaSettings
   let sink: KafkaLogSink
+  private let given: KafkaSettings
   private let admin: KafkaAdmin
+  /// The smallest record limit among the topics we know: a batch may not be larger than what its topic takes.
+  private let smallestLimit = Mutex<Int>(NewTopic.batchBytes)
 
   /// Longest wait for an answer of the cluster to one question.
   static let askMilliseconds: Int32 = 15_000
   /// A health check that takes longer is a failed one.
   private static let probeMilliseconds: Int32 = 3_000
+  /// A commit shows within some tens of milliseconds. A transaction that is open for longer is under way, or its producer
+  /// died; its records are not committed.
+  private static let settleMilliseconds: Int64 = 1_000
+  private static let settleMicroseconds: UInt32 = 5_000
   // How often a question is asked again while the cluster is still making up its mind.
   private static let againMicroseconds: UInt32 = 20_000
 
   /// Connects, so that an unreachable cluster, a wrong password or certificate, and a wrong setting are told here.
   public init(_ settings: KafkaLogSettings, log: @escaping Sink = { _, _ in }) throws(LogFailure) {
-    self.settings = settings.client
+    given = settings.client
     let sink: KafkaLogSink = { line in log(line.level, "\(line.facility): \(line.message)") }
     self.sink = sink
     do throws(KafkaError) {
@@ -30,6 +37,10 @@ public final class KafkaLog: EventLog {
     } catch {
       throw LogFailure(error)
     }
+  }
+
+  var settings: KafkaSettings {
+    given.withDefaults(["batch.size": String(smallestLimit.withLock { $0 })])
   }
 
   public convenience init(
@@ -55,6 +66,8 @@ public final class KafkaLog: EventLog {
   }
 
   public func ensure(_ topics: [TopicSpec]) throws(LogFailure) {
+    let limit = topics.map(\.maximumBytes).min() ?? .max
+    smallestLimit.withLock { $0 = max(1, min($0, limit)) }
     var counts = try partitionCounts(topics.map(\.name))
     let missing = topics.filter { counts[$0.name] == nil }
     if !missing.isEmpty {
@@ -109,7 +122,7 @@ public final class KafkaLog: EventLog {
   }
 
   public func reader() throws(LogFailure) -> any LogReader {
-    try KafkaLogReader(settings: settings, sink: sink)
+    try KafkaLogReader(self)
   }
 
   public func committed(group: String, topic: String) throws(LogFailure) -> [Int32: Int64] {
@@ -121,10 +134,26 @@ public final class KafkaLog: EventLog {
   }
 
   public func bounds(of topic: String) throws(LogFailure) -> [Int32: OffsetBounds] {
-    let found = try bounds(partitions(of: topic))
+    let partitions = try partitions(of: topic)
+    let found = try settled(partitions)
     return Dictionary(
       found.map { ($0.key.partition, OffsetBounds(start: $0.value.start, end: $0.value.end)) },
       uniquingKeysWith: { a, _ in a })
+  }
+
+  /// A commit is told to its producer a moment before its records show. What was committed before this call is to be
+  /// within the answer, so an end with records behind it is asked for again, for as long as a commit takes to show.
+  private func settled(_ partitions: [KafkaPartition]) throws(LogFailure) -> [KafkaPartition: PartitionBounds] {
+    let written = try patiently(missing: true) { admin throws(KafkaError) in
+      try admin.uncommittedEnds(partitions, milliseconds: KafkaLog.askMilliseconds)
+    }
+    let deadline = KafkaClock.milliseconds() + KafkaLog.settleMilliseconds
+    while true {
+      let found = try bounds(partitions)
+      let open = found.contains { $0.value.end < written[$0.key] ?? 0 }
+      if !open || KafkaClock.milliseconds() >= deadline { return found }
+      usleep(KafkaLog.settleMicroseconds)
+    }
   }
 
   func bounds(_ partitions: [KafkaPartition]) throws(LogFailure) -> [KafkaPartition: PartitionBounds] {
@@ -160,13 +189,13 @@ public final class KafkaLog: EventLog {
 extension NewTopic {
   /// Kafka's own framing of a batch and a record around the bytes that a topic is to take.
   private static let framingBytes = 1024
-  /// librdkafka sends records in batches up to this size; a topic has to take these too.
-  private static let batchBytes = 1_000_000
+  /// librdkafka's own size of a batch.
+  static let batchBytes = 1_000_000
 
   init(_ topic: TopicSpec) {
     var settings = [
       "cleanup.policy": topic.isCompacted ? "compact" : "delete",
-      "max.message.bytes": String(max(topic.maximumBytes, NewTopic.batchBytes) + NewTopic.framingBytes),
+      "max.message.bytes": String(topic.maximumBytes + NewTopic.framingBytes),
       // "Durable" means on more than one broker wherever there is more than one copy to wait for.
       "min.insync.replicas": String(max(1, Int(topic.replication) - 1)),
     ]

@@ -13,6 +13,8 @@ final class KafkaLogProducer: LogProducer {
     "message.timeout.ms": "30000",
     // One round of waiting for company: a lone record is hardly delayed, a busy door still sends batches.
     "linger.ms": "1",
+    // How long a topic that nobody knows may still turn out to be a new one.
+    "topic.metadata.propagation.max.ms": "3000",
   ]
 
   init(settings: KafkaSettings, sink: @escaping KafkaLogSink) throws(LogFailure) {

@@ -3,6 +3,7 @@ import PurchasesKafka
 
 /// Reads committed records without a group. Used by one thread.
 final class KafkaLogReader: LogReader {
+  private let log: KafkaLog
   private let reader: KafkaReader
   private var lanes: [TopicPartition: Lane] = [:]
   private var uses: Int64 = 0
@@ -23,13 +24,18 @@ final class KafkaLogReader: LogReader {
   // Each open partition holds what is fetched ahead (`queued.max.messages.kbytes`).
   private static let openPartitions = 8
   private static let pollMilliseconds: Int32 = 500
+  private static let defaults = [
+    "queued.min.messages": "10000",
+    // A request that waits at the end of one partition holds up the first request for another: keep it short.
+    "fetch.wait.max.ms": "20",
+  ]
   /// Records that are there come within this, or the cluster is in trouble.
   private static let patienceMilliseconds: Int64 = 30_000
 
-  init(settings: KafkaSettings, sink: @escaping KafkaLogSink) throws(LogFailure) {
+  init(_ log: KafkaLog) throws(LogFailure) {
+    self.log = log
     do throws(KafkaError) {
-      reader = try KafkaReader(
-        settings: settings.withDefaults(["queued.min.messages": "10000"]), log: sink)
+      reader = try KafkaReader(settings: log.settings.withDefaults(KafkaLogReader.defaults), log: log.sink)
     } catch {
       throw LogFailure(error)
     }
@@ -127,15 +133,10 @@ final class KafkaLogReader: LogReader {
 
   /// The read-committed end, once it is known that the offset is within what is there.
   private func ask(_ partition: TopicPartition, _ offset: Int64) throws(LogFailure) -> Int64 {
-    let bounds: PartitionBounds
-    do throws(KafkaError) {
-      let wanted = KafkaPartition(partition)
-      guard let found = try reader.bounds([wanted], milliseconds: KafkaLog.askMilliseconds)[wanted] else {
-        throw KafkaError(.retriable, .unknownPartition, "\(partition) is not there")
-      }
-      bounds = found
-    } catch {
-      throw LogFailure(error)
+    // Asked on the log's own connection: on the reader's it would queue behind a request that waits for records.
+    let wanted = KafkaPartition(partition)
+    guard let bounds = try log.bounds([wanted])[wanted] else {
+      throw LogFailure(.unavailable, "\(partition) is not there")
     }
     if let lost = KafkaLoss.failure(partition, offset, bounds) { throw lost }
     return bounds.end

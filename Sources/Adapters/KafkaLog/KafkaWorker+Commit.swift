@@ -16,6 +16,10 @@ extension KafkaWorker {
     guard let member = GroupMembership(membership, group: settings.group, instance: instance), member.isJoined else {
       throw LogFailure(.stale, "the batch belongs to no membership of group \(settings.group)")
     }
+    // A commit without offsets is checked by nobody but us.
+    guard consumer.membership == member else {
+      throw LogFailure(.stale, "the membership that the batch belongs to is over")
+    }
     // Kafka checks who we are, not what is ours.
     if let foreign = offsets.keys.first(where: { !owned.contains(KafkaPartition($0)) }) {
       throw LogFailure(.stale, "\(foreign) is not this worker's any more")

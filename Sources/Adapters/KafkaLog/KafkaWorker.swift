@@ -25,8 +25,10 @@ final class KafkaWorker: LogWorker {
   /// At most so many bytes of records in one batch, whatever their number.
   private static let batchBytes = 32 << 20
   private static let closeMilliseconds: Int32 = 5_000
-  /// A worker that is stuck for longer loses its partitions; short enough to be noticed, long enough for a slow store.
-  private static let stuckMilliseconds: Int64 = 60_000
+  private static let seekMilliseconds: Int32 = 5_000
+  // The heartbeats go on behind our back and tell that the process lives. That the worker itself is not stuck is told by
+  // its polls; a slow store gets three sessions' time before the partitions move on.
+  private static let sessionsPerPoll: Int64 = 3
   private static let longestHeartbeatMilliseconds: Int64 = 3_000
   // A third of the session, so that two heartbeats may be lost.
   private static let heartbeatsPerSession: Int64 = 3
@@ -45,9 +47,11 @@ final class KafkaWorker: LogWorker {
     do throws(KafkaError) {
       let consumer = try KafkaConsumer(
         settings: log.settings.withDefaults([
+          // A request that waits at the end of all partitions holds up one that was started again: keep it short.
+          "fetch.wait.max.ms": "100",
           "session.timeout.ms": String(session),
           "heartbeat.interval.ms": String(heartbeat),
-          "max.poll.interval.ms": String(max(stuckMilliseconds, session)),
+          "max.poll.interval.ms": String(session * sessionsPerPoll),
         ]), group: settings.group, instance: settings.isStatic ? settings.instance : nil, log: log.sink)
       try consumer.subscribe(settings.topics)
       return consumer
@@ -190,17 +194,32 @@ final class KafkaWorker: LogWorker {
     for (partition, bounds) in try log.bounds(Array(wanted.keys)) {
       if let lost = KafkaLoss.failure(TopicPartition(partition), wanted[partition] ?? 0, bounds) { throw lost }
     }
-    let again = consumer.isCooperative && !mustAnswer ? wanted.keys.filter { positions[$0] != nil } : []
+    let moved = mustAnswer ? [:] : wanted.filter { positions[$0.key] != nil }
     for (partition, offset) in wanted { positions[partition] = offset }
     paused.subtract(wanted.keys)
     atEnd.subtract(wanted.keys)
     if case .endOfPartition(let partition, _)? = held, wanted[partition] != nil { held = nil }
-    do throws(KafkaError) {
-      if !again.isEmpty { try consumer.release(again) }
-    } catch {
-      throw LogFailure(error)
+    let new = wanted.filter { moved[$0.key] == nil }
+    if !moved.isEmpty, !seek(moved) {
+      // Not in a state to be moved (still being started): hand it over anew.
+      do throws(KafkaError) {
+        if consumer.isCooperative { try consumer.release(Array(moved.keys)) }
+      } catch {
+        throw LogFailure(error)
+      }
+      return try take(only: wanted)
     }
-    try take(only: wanted)
+    if !new.isEmpty { try take(only: new) }
+  }
+
+  private func seek(_ offsets: [KafkaPartition: Int64]) -> Bool {
+    do throws(KafkaError) {
+      try consumer.seek(offsets, milliseconds: KafkaWorker.seekMilliseconds)
+      try consumer.resume(Array(offsets.keys))
+      return true
+    } catch {
+      return false
+    }
   }
 
   /// Tells the client what to read, and so answers the group. One that takes its assignment as a whole is told all of it;
@@ -249,7 +268,8 @@ final class KafkaWorker: LogWorker {
   }
 
   func close() {
-    consumer.close(milliseconds: KafkaWorker.closeMilliseconds)
+    // A static member keeps its place for a restart; that is what it is static for.
+    consumer.close(leaving: !settings.isStatic, milliseconds: KafkaWorker.closeMilliseconds)
     producer?.close(milliseconds: 0)
     producer = nil
     forget(Array(owned), membership: true)

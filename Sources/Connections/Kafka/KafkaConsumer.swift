@@ -129,15 +129,18 @@ public final class KafkaConsumer: @unchecked Sendable {
   /// The broker's refusal to let us in, where there was one.
   public var refusal: KafkaError? { client.refused }
 
-  /// Leaves the group, so that others take over at once, a static member's partitions too. What `revoked` would ask for
-  /// must be done before. Blocks up to about twice the time given.
-  public func close(milliseconds: Int32) {
+  /// Ends the consumer. What `revoked` would ask for must be done before. Blocks up to about twice the time given.
+  /// - Parameter leaving: whether a static member gives its place up too, so that others take over at once; else the group
+  ///   keeps it until the session has run out. Others always leave.
+  public func close(leaving: Bool = true, milliseconds: Int32) {
     guard let source else { return }
-    let deadline = monotonicMilliseconds() + Int64(milliseconds)
-    // Closing alone keeps a static member's place until its session runs out; unsubscribing gives it up. The member id is
-    // emptied when the request to leave has been sent: closing earlier would drop it.
-    rd_kafka_unsubscribe(client.pointer)
-    while membership.isJoined, client.isUsable, monotonicMilliseconds() < deadline { answer(source) }
+    if leaving {
+      let deadline = monotonicMilliseconds() + Int64(milliseconds)
+      // Closing alone keeps a static member's place; unsubscribing gives it up. The member id is emptied when the request
+      // to leave has been sent: closing earlier would drop it.
+      rd_kafka_unsubscribe(client.pointer)
+      while membership.isJoined, client.isUsable, monotonicMilliseconds() < deadline { answer(source) }
+    }
     self.source = nil
     guard let queue = rd_kafka_queue_new(client.pointer) else { return }
     let closing = EventSource(client, taking: queue)

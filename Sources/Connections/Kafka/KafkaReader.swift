@@ -83,13 +83,6 @@ public final class KafkaReader: @unchecked Sendable {
     return polled
   }
 
-  /// First offset still kept and the offset after the last record that read-committed readers may see.
-  public func bounds(
-    _ partitions: [KafkaPartition], milliseconds: Int32
-  ) throws(KafkaError) -> [KafkaPartition: PartitionBounds] {
-    try client.bounds(partitions, milliseconds: milliseconds)
-  }
-
   public func close() {
     for partition in Array(lanes.keys) { stop(partition) }
   }

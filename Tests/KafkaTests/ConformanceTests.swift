@@ -1,0 +1,18 @@
+import PurchasesContracts
+import PurchasesKafkaLog
+import PurchasesTestKit
+import Testing
+
+/// Kafka judged by the suite that the embedded log is judged by.
+@Suite(.serialized, .enabled(if: Broker.bootstrap != nil, Comment(rawValue: Broker.why)))
+struct KafkaConformanceTests {
+  // The broker refuses less than its `group.min.session.timeout.ms`.
+  static let sessionMilliseconds: Int64 = 2_000
+
+  @Test(arguments: eventLogConformance) func holds(_ attempt: EventLogCase) throws {
+    try attempt.run(
+      EventLogHarness(prefix: Broker.fresh("c") + ".", sessionTimeoutMilliseconds: Self.sessionMilliseconds) {
+        try Broker.log()
+      })
+  }
+}
