@@ -47,7 +47,7 @@ extension TopicPartition {
 }
 
 extension StoredRecord {
-  init(_ record: ReceivedRecord) {
+  init(_ record: FetchedRecord) {
     self.init(
       coordinates: Coordinates(topic: record.source.topic, partition: record.source.partition, offset: record.offset),
       record: Record(

@@ -1,3 +1,4 @@
+import Glibc
 import PurchasesContracts
 import PurchasesKafka
 
@@ -12,7 +13,7 @@ final class KafkaLogReader: LogReader {
     /// The offset that the next record delivered by the reader has, or one before it.
     var next: Int64
     /// Delivered while waiting, and not read yet.
-    var waiting: [ReceivedRecord] = []
+    var waiting: [FetchedRecord] = []
     /// Everything before this has been delivered: the end that was met last. It may lie beyond `next`: transactions end in
     /// records of Kafka's own.
     var metEnd: Int64 = 0
@@ -24,6 +25,7 @@ final class KafkaLogReader: LogReader {
   // Each open partition holds what is fetched ahead (`queued.max.messages.kbytes`).
   private static let openPartitions = 8
   private static let pollMilliseconds: Int32 = 500
+  private static let againMilliseconds: Int32 = 20
   private static let defaults = [
     "queued.min.messages": "10000",
     // A request that waits at the end of one partition holds up the first request for another: keep it short.
@@ -67,10 +69,15 @@ final class KafkaLogReader: LogReader {
   func wait(_ partition: TopicPartition, beyond offset: Int64, milliseconds: Int64) throws(LogFailure) -> Bool {
     let deadline = KafkaClock.milliseconds() + milliseconds
     while true {
-      let end = try ask(partition, offset)
-      if end > offset { return true }
+      let bounds = try bounds(partition)
+      if bounds.end > offset { return true }
       let left = Int32(clamping: deadline - KafkaClock.milliseconds())
       guard left > 0 else { return false }
+      if bounds.end < offset {
+        // Nothing can be fetched from beyond the end: ask again instead.
+        usleep(UInt32(min(left, KafkaLogReader.againMilliseconds)) * 1000)
+        continue
+      }
       let (records, _) = try next(
         partition, from: offset, 1, upTo: .max, min(left, KafkaLogReader.pollMilliseconds))
       if !records.isEmpty {
@@ -85,7 +92,7 @@ final class KafkaLogReader: LogReader {
   /// when that end says that nothing is left before the given one.
   private func next(
     _ partition: TopicPartition, from offset: Int64, _ limit: Int, upTo end: Int64, _ milliseconds: Int32
-  ) throws(LogFailure) -> (records: [ReceivedRecord], metEnd: Int64) {
+  ) throws(LogFailure) -> (records: [FetchedRecord], metEnd: Int64) {
     do throws(KafkaError) {
       var lane = try open(partition, at: offset)
       defer { lanes[partition] = lane }
@@ -133,13 +140,18 @@ final class KafkaLogReader: LogReader {
 
   /// The read-committed end, once it is known that the offset is within what is there.
   private func ask(_ partition: TopicPartition, _ offset: Int64) throws(LogFailure) -> Int64 {
+    let bounds = try bounds(partition)
+    if let lost = KafkaLoss.failure(partition, offset, bounds) { throw lost }
+    return bounds.end
+  }
+
+  private func bounds(_ partition: TopicPartition) throws(LogFailure) -> PartitionBounds {
     // Asked on the log's own connection: on the reader's it would queue behind a request that waits for records.
     let wanted = KafkaPartition(partition)
     guard let bounds = try log.bounds([wanted])[wanted] else {
       throw LogFailure(.unavailable, "\(partition) is not there")
     }
-    if let lost = KafkaLoss.failure(partition, offset, bounds) { throw lost }
-    return bounds.end
+    return bounds
   }
 
   func close() { reader.close() }

@@ -90,7 +90,7 @@ final class KafkaWorker: LogWorker {
   private func idle() -> Polled { .idle(atEnd: Set(atEnd.map { TopicPartition($0) })) }
 
   /// Leaves out what was fetched before a partition was paused, moved or let go.
-  private func accept(_ records: [ReceivedRecord]) -> [StoredRecord] {
+  private func accept(_ records: [FetchedRecord]) -> [StoredRecord] {
     var accepted: [StoredRecord] = []
     accepted.reserveCapacity(records.count)
     for record in records {

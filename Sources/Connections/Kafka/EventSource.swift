@@ -10,7 +10,7 @@ final class EventSource {
   private var seen: [(topic: OpaquePointer, partition: Int32, identity: KafkaPartition)] = []
 
   enum Happening {
-    case record(ReceivedRecord, size: Int)
+    case record(FetchedRecord, size: Int)
     case assigned(PartitionList)
     case revoked(PartitionList)
     case rebalanceFailed(KafkaError)
@@ -72,10 +72,10 @@ final class EventSource {
     }
   }
 
-  private func record(_ message: UnsafePointer<rd_kafka_message_t>) -> ReceivedRecord {
+  private func record(_ message: UnsafePointer<rd_kafka_message_t>) -> FetchedRecord {
     var kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE
     let timestamp = rd_kafka_message_timestamp(message, &kind)
-    return ReceivedRecord(
+    return FetchedRecord(
       source: identity(message), offset: message.pointee.offset, timestamp: timestamp,
       key: EventSource.bytes(message.pointee.key, message.pointee.key_len),
       value: EventSource.bytes(message.pointee.payload, message.pointee.len), headers: headers(message))

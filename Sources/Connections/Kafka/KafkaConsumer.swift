@@ -23,7 +23,7 @@ public final class KafkaConsumer: @unchecked Sendable {
 
   /// Records in order, and what followed them.
   public struct Polled: Sendable {
-    public var records: [ReceivedRecord] = []
+    public var records: [FetchedRecord] = []
     public var event: Event?
   }
 

@@ -13,7 +13,7 @@ public final class KafkaReader: @unchecked Sendable {
   }
 
   public struct Polled: Sendable {
-    public var records: [ReceivedRecord] = []
+    public var records: [FetchedRecord] = []
     public var event: Event?
   }
 

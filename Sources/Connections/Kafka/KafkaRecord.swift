@@ -52,7 +52,7 @@ public struct OutgoingRecord: Hashable, Sendable {
 }
 
 /// A record as it stands in a partition.
-public struct ReceivedRecord: Hashable, Sendable {
+public struct FetchedRecord: Hashable, Sendable {
   public let source: KafkaPartition
   public let offset: Int64
   /// Milliseconds since 1970; -1 where the broker has none.
