@@ -150,6 +150,19 @@ struct EventTests {
     #expect(try gateway.send("POST", "/v1/events", forged).json?["id"] != first.json?["id"])
   }
 
+  @Test func thePermitIsAskedForWhereTheSenderSaysAndElseWhereTheProofSays() throws {
+    let gateway = try GatewayFixture()
+    let proof = GatewayFixture.transaction("1", environment: "Sandbox")
+    func url(_ environment: String) throws -> String? {
+      try gateway.send(
+        "POST", "/v1/events",
+        #"{"type":"payment.purchased",\#(environment)"account":"u","transactionId":"1","signedTransaction":"\#(proof)"}"#
+      ).json?["permitUrl"]?.string
+    }
+    #expect(try url("")?.hasPrefix("/v1/permits/Sandbox/u/") == true)
+    #expect(try url(#""environment":"Production","#)?.hasPrefix("/v1/permits/Production/u/") == true)
+  }
+
   @Test func linesAreJudgedOneByOne() throws {
     let gateway = try GatewayFixture()
     let lines = [

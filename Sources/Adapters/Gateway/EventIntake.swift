@@ -21,7 +21,7 @@ struct EventIntake: Sendable {
     }
     if let failure = deliver([received], request)[0] { return Self.undelivered(failure) }
     var permit: PermitRow?
-    if waitSeconds > 0, let permits, let environment = received.environment, let account = received.event.account,
+    if waitSeconds > 0, let permits, let environment = received.permitEnvironment, let account = received.event.account,
       let proof = received.permit
     {
       // The event is durable whatever the store says: its trouble must not turn a 202 into a failure.
@@ -42,7 +42,7 @@ struct EventIntake: Sendable {
   private static func write(_ received: ReceivedRecord, _ json: inout JSONWriter) {
     json.field("id", received.id)
     json.field("proof", received.permit)
-    if let environment = received.environment, let account = received.event.account, let proof = received.permit {
+    if let environment = received.permitEnvironment, let account = received.event.account, let proof = received.permit {
       json.field("permitUrl", PathText.join(["v1", "permits", environment.rawValue, account.text, proof]))
     }
   }

@@ -18,6 +18,9 @@ public struct ReceivedRecord: Sendable, Hashable {
   /// Nil for an event that no permit answers.
   public let permit: String?
 
+  /// The space that its permit is answered in: the sender's word, since a proof that is refused has no say in where.
+  public var permitEnvironment: Environment? { event.statedEnvironment ?? environment }
+
   /// `data` is what the sender sent, where it must be kept byte for byte; the event's own form otherwise.
   public init(_ event: ReceivedEvent, data: [UInt8]? = nil) {
     self.event = event
