@@ -100,8 +100,11 @@ let package = Package(
     .executableTarget(
       name: "PurchasesLogWriter", dependencies: core + ["PurchasesEmbeddedLog"], path: "Tests/Support/LogWriter"),
     tests("EmbeddedLog", core + ["PurchasesEmbeddedLog", "PurchasesSQLite", "PurchasesLogWriter"]),
-    tests("SQLiteStore", core + ["PurchasesSQLiteStore", "PurchasesSQLite"]),
-    tests("PostgresStore", core + ["PurchasesPostgresStore", "PurchasesPostgres"]),
+    .executableTarget(
+      name: "PurchasesStoreWriter", dependencies: core + ["PurchasesSQLiteStore", "PurchasesPostgresStore"],
+      path: "Tests/Support/StoreWriter"),
+    tests("SQLiteStore", core + ["PurchasesSQLiteStore", "PurchasesSQLite", "PurchasesStoreWriter"]),
+    tests("PostgresStore", core + ["PurchasesPostgresStore", "PurchasesPostgres", "PurchasesStoreWriter"]),
     tests(
       "Gateway",
       core + computation + [

@@ -12,6 +12,15 @@ struct PostgresStoreTests {
     defer { database.remove() }
     try storeCase.run(database)
   }
+
+  @Test("what was acknowledged outlives kill -9, and nothing else of a batch does")
+  func kills() throws {
+    let database = try PostgresDatabase()
+    defer { database.remove() }
+    let seed = UInt64.random(in: 0...UInt64.max)
+    print("kills of the PostgreSQL store: seed \(seed)")
+    try killStoreWriters(database, at: database.url, rounds: 8, seed: seed)
+  }
 }
 
 /// What only a server can do to a store.

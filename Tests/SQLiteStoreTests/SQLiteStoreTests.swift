@@ -12,6 +12,18 @@ import Testing
     defer { database.remove() }
     try storeCase.run(database)
   }
+
+  @Test("what was acknowledged outlives kill -9, and nothing else of a batch does")
+  func kills() throws {
+    let database = try SQLiteDatabase()
+    defer { database.remove() }
+    let seed = UInt64.random(in: 0...UInt64.max)
+    print("kills of the SQLite store: seed \(seed)")
+    try killStoreWriters(database, at: database.path, rounds: 12, seed: seed)
+    let connection = try SQLiteConnection(path: database.path)
+    defer { connection.close() }
+    #expect(try connection.scalar("PRAGMA integrity_check") == .text("ok"))
+  }
 }
 
 /// A file in a folder of its own.

@@ -11,13 +11,15 @@ struct Migration {
 
   static let newest: Int64 = all.last?.version ?? 0
 
-  /// Held while migrating, so that programs that start together don't both do it. Any number would do; this one is ours.
+  /// Held (mixed with the schema's name) while migrating, so that programs that start together don't both do it. Any
+  /// number would do; this one is ours.
   private static let lock: Int64 = 0x7075_7263_6861_7365
 
   /// Brings the schema to this program's version, each step in a transaction of its own.
   static func run(on connection: PostgresConnection) throws {
     // Ends with the connection, which lives for this only.
-    try connection.query("SELECT pg_advisory_lock($1)", [.int64(lock)])
+    try connection.query(
+      "SELECT pg_advisory_lock($1::bigint # hashtextextended(current_schema()::text, 0))", [.int64(lock)])
     try connection.execute(
       """
       CREATE TABLE IF NOT EXISTS schema_migration (

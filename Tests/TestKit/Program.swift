@@ -1,28 +1,28 @@
 import Foundation
 
-/// A running `PurchasesLogWriter`, which lies beside the test's own executable.
-final class Program {
+/// A running program of ours, which lies beside the test's own executable: for tests that kill and stop it.
+public final class Program {
   private let process = Process()
   private let pipe = Pipe()
   private var rest: [UInt8] = []
 
-  init(_ arguments: [String]) throws {
+  public init(_ name: String, _ arguments: [String]) throws {
     let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-    process.executableURL = Self.beside(folder)
+    process.executableURL = Self.beside(folder, name)
     process.arguments = arguments
     process.standardOutput = pipe
     try process.run()
   }
 
   /// On Linux the test bundle is an executable in the same folder; elsewhere it lies deeper in a bundle.
-  private static func beside(_ folder: URL) -> URL {
+  private static func beside(_ folder: URL, _ name: String) -> URL {
     var folder = folder
     for _ in 0..<4 {
-      let candidate = folder.appendingPathComponent("PurchasesLogWriter")
+      let candidate = folder.appendingPathComponent(name)
       if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate }
       folder.deleteLastPathComponent()
     }
-    return folder.appendingPathComponent("PurchasesLogWriter")
+    return folder.appendingPathComponent(name)
   }
 
   deinit {
@@ -30,10 +30,10 @@ final class Program {
     process.waitUntilExit()
   }
 
-  func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+  public func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
   /// The next line; nil once the program has ended and everything was read.
-  func line() -> String? {
+  public func line() -> String? {
     while true {
       if let end = rest.firstIndex(of: 10) {
         defer { rest.removeFirst(end + 1) }
@@ -46,7 +46,7 @@ final class Program {
   }
 
   /// Reads lines until one satisfies; nil when the program ended before.
-  func line(where satisfies: (String) -> Bool) -> String? {
+  public func line(where satisfies: (String) -> Bool) -> String? {
     while let line = line() {
       if satisfies(line) { return line }
     }
@@ -54,7 +54,7 @@ final class Program {
   }
 
   /// Ends the program at once and answers every line it still had to say.
-  func killed() -> [String] {
+  public func killed() -> [String] {
     send(SIGKILL)
     var lines: [String] = []
     while let line = line() { lines.append(line) }
