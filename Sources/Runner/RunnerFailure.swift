@@ -23,3 +23,8 @@ public enum RunnerFailure: Error, Sendable, Hashable, CustomStringConvertible {
     }
   }
 }
+
+extension LogFailure.Kind {
+  /// The batch in hand is given up, and recovery finds out what became of it.
+  var dropsBatch: Bool { self == .stale || self == .aborted || self == .indefinite }
+}

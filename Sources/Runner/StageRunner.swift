@@ -12,6 +12,8 @@ public struct RunnerSettings: Sendable {
   public var transactionTimeoutMilliseconds: Int64
   /// The groups of the stages before this one, by the topic that they work off, in the order of the way of a record.
   public var stagesBefore: [(group: String, topic: Topic)]
+  /// False in a replay: what the clock brought is in the log already.
+  public var schedules = true
 
   /// A batch takes what is there, up to this: measured, a transaction of thousands costs little more than one of a
   /// hundred, and more than this only adds memory and latency.
@@ -132,11 +134,11 @@ public final class StageRunner {
         case .idle: onProgress()
         }
         try wake(worker)
-        if lastSchedule.milliseconds >= RunnerSettings.scheduleMilliseconds {
+        if settings.schedules, lastSchedule.milliseconds >= RunnerSettings.scheduleMilliseconds {
           try schedule(worker, books)
           lastSchedule = Stopwatch()
         }
-      } catch let failure as LogFailure where failure.kind == .stale || failure.kind == .aborted || failure.kind == .indefinite {
+      } catch let failure as LogFailure where failure.kind.dropsBatch {
         // The batch is dropped: what the store holds of it is published by whoever recovers the partition.
         logger.warning("batch dropped", ["stage": stage.name.rawValue, "reason": failure.description])
         metrics.count("purchases_batches_dropped_total", "Batches whose commit did not go through", label)
