@@ -1,0 +1,34 @@
+import Foundation
+import Glibc
+
+enum Files {
+  /// The whole of a file; the error names the setting and the path.
+  static func read(_ path: String, _ setting: Setting) throws(UsageError) -> [UInt8] {
+    guard let data = FileManager.default.contents(atPath: path) else {
+      throw UsageError("--\(setting.name) \(path): can't be read")
+    }
+    return Array(data)
+  }
+
+  /// A secret of 32 bytes in a file that only its owner reads; made on first use. Two processes that make it at once end
+  /// with the same one: the first to link it wins.
+  static func secret(_ path: String, _ setting: Setting) throws(UsageError) -> [UInt8] {
+    if FileManager.default.fileExists(atPath: path) {
+      let seed = try read(path, setting)
+      guard seed.count == 32 else { throw UsageError("--\(setting.name) \(path): must hold 32 bytes and holds \(seed.count)") }
+      return seed
+    }
+    var generator = SystemRandomNumberGenerator()
+    let seed = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+    let fresh = "\(path).\(getpid()).new"
+    let descriptor = open(fresh, O_WRONLY | O_CREAT | O_EXCL, 0o600)
+    guard descriptor >= 0 else { throw UsageError("--\(setting.name) \(path): can't be made") }
+    defer { unlink(fresh) }
+    let written = write(descriptor, seed, seed.count)
+    let synced = fsync(descriptor)
+    close(descriptor)
+    guard written == seed.count, synced == 0 else { throw UsageError("--\(setting.name) \(path): can't be written") }
+    guard link(fresh, path) == 0 || errno == EEXIST else { throw UsageError("--\(setting.name) \(path): can't be made") }
+    return try read(path, setting)
+  }
+}
