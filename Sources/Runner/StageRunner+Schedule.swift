@@ -37,7 +37,7 @@ extension StageRunner {
   /// the way; then that record's time. Read in the order in which records travel, so that none slips past.
   private func workedOff(now: Instant) throws -> Instant {
     var horizon = now.advanced(byMilliseconds: -RunnerSettings.settlingMilliseconds)
-    let progress = Progress(log: log, topics: settings.topics)
+    let progress = GroupProgress(log: log, topics: settings.topics)
     defer { progress.close() }
     do {
       for before in settings.stagesBefore {

@@ -2,7 +2,7 @@ import PurchasesContracts
 import PurchasesCore
 
 /// How far groups have come in their topics, asked of the log alone, so that it holds across processes.
-public final class Progress {
+public final class GroupProgress {
   private let log: any EventLog
   private let topics: TopicSettings
   private var reader: (any LogReader)?

@@ -1,0 +1,93 @@
+import PurchasesContracts
+import PurchasesCore
+import PurchasesRunner
+import Synchronization
+
+/// Puts payment-queue events from NDJSON lines on the log: what `purchases publish` does.
+public struct Publication: Sendable {
+  public struct Refusal: Sendable, Hashable {
+    public let line: Int
+    public let field: String
+    public let reason: String
+  }
+
+  public struct Outcome: Sendable {
+    public var accepted = 0
+    /// Lines whose id another line of this input has already.
+    public var duplicates: [(line: Int, sameAs: Int)] = []
+    public var refused: [Refusal] = []
+    /// Set when the log failed: lines from this one on may not be on the log and must be published again.
+    public var failure: (line: Int, reason: LogFailure)?
+  }
+
+  /// Lines that are handed over at once: enough to fill a producer's batches, little enough to hold in memory.
+  static let window = 500
+
+  private let producer: any LogProducer
+  private let topic: String
+  private let clock: any Clock
+
+  public init(producer: any LogProducer, topics: TopicSettings, clock: any Clock) {
+    self.producer = producer
+    topic = topics.name(.received)
+    self.clock = clock
+  }
+
+  /// Publishes all lines of the input. Empty lines are passed over. Every accepted line is durable when this returns.
+  public func publish(_ input: [UInt8], source: String = "/purchases/publish") -> Outcome {
+    var outcome = Outcome()
+    var firstLines: [String: Int] = [:]
+    var window: [(line: Int, record: ProducedRecord)] = []
+    var number = 0
+    for bytes in input.split(separator: 0x0a, omittingEmptySubsequences: false) {
+      number += 1
+      let line = bytes.last == 0x0d ? bytes.dropLast() : bytes
+      guard line.contains(where: { $0 != 0x20 && $0 != 0x09 }) else { continue }
+      do throws(FieldFailure) {
+        let received = try Reception.accept(line: Array(line), source: source, now: clock.now())
+        if let first = firstLines[received.id] {
+          outcome.duplicates.append((number, first))
+          continue
+        }
+        firstLines[received.id] = number
+        window.append((number, ProducedRecord(topic: topic, record: received.record)))
+      } catch {
+        outcome.refused.append(Refusal(line: number, field: error.field, reason: error.reason))
+      }
+      if window.count == Self.window {
+        send(&window, &outcome)
+        guard outcome.failure == nil else { return outcome }
+      }
+    }
+    send(&window, &outcome)
+    return outcome
+  }
+
+  private func send(_ window: inout [(line: Int, record: ProducedRecord)], _ outcome: inout Outcome) {
+    guard !window.isEmpty else { return }
+    for (index, result) in producer.publishAndWait(window.map(\.record)).enumerated() {
+      switch result {
+      case .success: outcome.accepted += 1
+      case .failure(let failure) where failure.kind == .refused:
+        outcome.refused.append(Refusal(line: window[index].line, field: "event", reason: failure.reason))
+      case .failure(let failure):
+        if outcome.failure == nil { outcome.failure = (window[index].line, failure) }
+      }
+    }
+    window.removeAll(keepingCapacity: true)
+  }
+}
+
+extension LogProducer {
+  /// Publishes and waits until every record is durable or has failed. Blocks the calling thread.
+  public func publishAndWait(_ records: [ProducedRecord]) -> [Result<Coordinates, LogFailure>] {
+    let done = StopSignal()
+    let results = Mutex<[Result<Coordinates, LogFailure>]>([])
+    publish(records) { outcome in
+      results.withLock { $0 = outcome }
+      done.set()
+    }
+    done.wait()
+    return results.withLock { $0 }
+  }
+}

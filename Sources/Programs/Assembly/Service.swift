@@ -1,0 +1,211 @@
+import Foundation
+import PurchasesContracts
+import PurchasesCore
+import PurchasesGateway
+import PurchasesHTTPServer
+import PurchasesRunner
+import Synchronization
+
+/// Stages and, where asked for, the gateway, in one process: what `run`, `gateway`, `stage` and `demo` start.
+public final class Service: Sendable {
+  public let deployment: Deployment
+  private let log: any EventLog
+  private let store: (any Store)?
+  private let stages: [RunningStage]
+  private let stop: StopSignal
+  private let parts = Mutex(Parts())
+
+  private struct Parts {
+    var gateway: Gateway?
+    var producer: (any LogProducer)?
+    var reader: (any StoreReader)?
+    var health: HTTPServer?
+    /// Stage loops that have not ended.
+    var running = 0
+  }
+
+  private final class RunningStage: Sendable {
+    let name: StageName
+    let topics: [Topic]
+    let group: String
+    let health: StageHealth
+    let worker: Worker<RunnerFailure?>
+
+    init(name: StageName, topics: [Topic], group: String, health: StageHealth, worker: Worker<RunnerFailure?>) {
+      self.name = name
+      self.topics = topics
+      self.group = group
+      self.health = health
+      self.worker = worker
+    }
+  }
+
+  /// How long the gateway may take for the requests in hand when it is stopped: above a delivery in a healthy cluster.
+  static let gatewayStopSeconds = 10.0
+  static let producerStopMilliseconds: Int64 = 10_000
+  /// How often idleness is asked of the log.
+  static let idlePollMilliseconds: Int64 = 50
+
+  public init(_ deployment: Deployment, stages: [any Stage], stop: StopSignal) throws {
+    self.deployment = deployment
+    self.stop = stop
+    log = try deployment.openLogWithTopics()
+    store = stages.contains(where: \.hasState) ? try deployment.openStore() : nil
+    var started: [RunningStage] = []
+    for stage in stages {
+      let settings = deployment.runner(stage.name)
+      let runner = StageRunner(
+        stage: stage, log: log, store: stage.hasState ? store : nil, settings: settings, clock: deployment.clock,
+        logger: deployment.logger, metrics: deployment.metrics)
+      let handed = Handed(runner)
+      let worker = Worker<RunnerFailure?>(name: stage.name.rawValue) {
+        do throws(RunnerFailure) {
+          try handed.runner.run(until: stop)
+          return nil
+        } catch {
+          // One stage that can't go on ends the process: whoever started it sees which and why.
+          stop.set()
+          return error
+        }
+      }
+      started.append(
+        RunningStage(
+          name: stage.name, topics: stage.inputs, group: settings.group, health: runner.health, worker: worker))
+    }
+    self.stages = started
+  }
+
+  /// The runner belongs to its thread alone from the moment it is handed over.
+  private final class Handed: @unchecked Sendable {
+    let runner: StageRunner
+    init(_ runner: StageRunner) { self.runner = runner }
+  }
+
+  /// Opens the gateway; answers the port that it listens on.
+  public func openGateway(_ settings: Gateway.Settings, store readFrom: (any Store)?) throws -> UInt16 {
+    let producer = try log.producer()
+    let reader = try (readFrom ?? store)?.reader()
+    let metrics = deployment.metrics
+    let probes = Gateway.Probes(
+      dead: { [self] in dead }, unready: { [self] in unready }, metrics: { metrics.text },
+      answered: { answered in
+        metrics.count(
+          "purchases_http_answers_total", "Answers by route and status",
+          ["route": answered.route, "status": String(answered.status)])
+        metrics.count("purchases_http_events_total", "Events taken in over HTTP", by: answered.accepted)
+        metrics.count("purchases_http_refused_total", "Events refused over HTTP", by: answered.refused)
+      })
+    let gateway = try Gateway(settings, producer: producer, store: reader, clock: deployment.clock, probes: probes)
+    parts.withLock {
+      $0.gateway = gateway
+      $0.producer = producer
+      $0.reader = reader
+    }
+    return gateway.port
+  }
+
+  /// Serves `/livez`, `/readyz` and `/metrics` for a process without a gateway.
+  public func openHealth(_ address: Address) throws -> UInt16 {
+    let metrics = deployment.metrics
+    let server = try HTTPServer(HTTPServer.Settings(address: address.host, port: address.port)) { [self] request in
+      switch "/" + request.path.joined(separator: "/") {
+      case "/livez": Self.answer(dead.map { [$0] } ?? [])
+      case "/readyz": Self.answer(unready)
+      case "/metrics":
+        HTTPResponse(status: 200, contentType: "text/plain; version=0.0.4", body: Array(metrics.text.utf8))
+      default: HTTPResponse(status: 404, contentType: "text/plain", body: Array("no such path\n".utf8))
+      }
+    }
+    parts.withLock { $0.health = server }
+    return server.port
+  }
+
+  private static func answer(_ reasons: [String]) -> HTTPResponse {
+    let text = reasons.isEmpty ? "ok\n" : reasons.joined(separator: "\n") + "\n"
+    return HTTPResponse(status: reasons.isEmpty ? 200 : 503, contentType: "text/plain", body: Array(text.utf8))
+  }
+
+  private var dead: String? { stages.first { !$0.health.isLive }.map { "stage \($0.name.rawValue) hangs or has failed" } }
+
+  private var unready: [String] {
+    var reasons = stages.filter { !$0.health.isReady }.map { "stage \($0.name.rawValue) is \(Self.text($0.health.state))" }
+    do { try log.probe() } catch { reasons.append("log: \(error.kind.rawValue)") }
+    if let reader = parts.withLock({ $0.reader }) {
+      do { try reader.probe() } catch { reasons.append("store: \(error.kind.rawValue)") }
+    }
+    return reasons
+  }
+
+  private static func text(_ state: StageHealth.State) -> String {
+    switch state {
+    case .starting: "starting"
+    case .working: "working"
+    case .retrying: "retrying"
+    case .stopped: "stopped"
+    case .failed: "failed"
+    }
+  }
+
+  /// Waits until the stages of this process have worked off all there is, or the stop is asked for. Stages are asked in the
+  /// order in which records travel: once one is idle, only those after it can get more to do.
+  public func waitUntilIdle() throws {
+    let progress = GroupProgress(log: log, topics: deployment.topics)
+    let reader = try store?.reader()
+    defer {
+      progress.close()
+      reader?.close()
+    }
+    while !stop.isSet {
+      if try isIdle(progress, reader) { return }
+      stop.wait(milliseconds: Self.idlePollMilliseconds)
+    }
+  }
+
+  private func isIdle(_ progress: GroupProgress, _ reader: (any StoreReader)?) throws -> Bool {
+    let now = deployment.clock.now()
+    for stage in stages {
+      for topic in stage.topics where try !progress.isIdle(group: stage.group, topic: topic, now: now) { return false }
+      guard let reader else { continue }
+      switch stage.name {
+      case .entitlements:
+        // What is due becomes a tick, and the tick a record to be worked off.
+        let horizon = now.milliseconds - RunnerSettings.settlingMilliseconds
+        let due = try reader.rows(.account, where: "due_at", atMost: horizon, limit: 1)
+        if !due.isEmpty { return false }
+      case .auditing:
+        let trees = try reader.rows(.auditTree, prefix: [], after: nil, limit: Self.maximumTrees)
+        if trees.contains(where: { $0["size"] != $0["checkpointed_size"] }) { return false }
+      case .verification, .ownership: break
+      }
+    }
+    return true
+  }
+
+  /// More partitions than any deployment audits in one store.
+  static let maximumTrees = 100_000
+
+  /// Stops what takes work in, then the stages, and answers why one of them failed, if one did.
+  public func close() -> RunnerFailure? {
+    let (gateway, producer, reader, health) = parts.withLock { parts in
+      defer { parts = Parts() }
+      return (parts.gateway, parts.producer, parts.reader, parts.health)
+    }
+    gateway?.stop(within: Self.gatewayStopSeconds)
+    if let producer {
+      let lost = producer.close(withinMilliseconds: Self.producerStopMilliseconds)
+      if lost > 0 {
+        deployment.logger.error("records not delivered; none of them was answered 2xx", ["count": String(lost)])
+      }
+    }
+    stop.set()
+    var failure: RunnerFailure?
+    for stage in stages {
+      if let ended = stage.worker.wait() { failure = failure ?? ended }
+    }
+    health?.stop(within: 1)
+    reader?.close()
+    store?.close()
+    log.close()
+    return failure
+  }
+}

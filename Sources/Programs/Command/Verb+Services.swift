@@ -1,0 +1,63 @@
+import PurchasesAssembly
+import PurchasesContracts
+import PurchasesRunner
+
+extension Verb {
+  static let run = Verb(
+    words: ["run"], summary: "Gateway and all stages in one process",
+    settings: Setting.connection + Setting.stages + Setting.service,
+    examples: [
+      "purchases run --bundle-id com.example.app --app-apple-id 1234567890 --catalogue catalogue.json",
+      "purchases run --log kafka://localhost:9092 --store postgres:///purchases --until-idle …",
+    ],
+    statuses: [(1, "a stage or the gateway could not go on")]
+  ) { call in
+    try service(call, stages: StageName.allCases, gateway: !call.values.flag(.untilIdle) || call.values.text(.listen) != nil)
+  }
+
+  static let gateway = Verb(
+    words: ["gateway"], summary: "The HTTP door alone",
+    settings: Setting.connection + Setting.service + [.instance, .verbose],
+    examples: ["purchases gateway --listen 0.0.0.0:8080 --token \"$TOKEN\" --log kafka://localhost:9092 --store postgres:///purchases"],
+    statuses: [(1, "the gateway could not go on")]
+  ) { call in try service(call, stages: [], gateway: true) }
+
+  static let stage = Verb(
+    words: ["stage"], summary: "One stage alone: verification, ownership, entitlements or auditing", arguments: ["STAGE"],
+    settings: Setting.connection + Setting.stages + [.health],
+    examples: [
+      "purchases stage verification --log kafka://localhost:9092 --bundle-id com.example.app --app-apple-id 1234567890",
+      "purchases stage entitlements --log kafka://localhost:9092 --store postgres:///purchases --catalogue catalogue.json",
+    ],
+    statuses: [(1, "the stage could not go on")]
+  ) { call in
+    guard let name = StageName(rawValue: call.arguments[0]) else {
+      throw UsageError("purchases stage: \(StageName.allCases.map(\.rawValue).joined(separator: ", ")), not \(call.arguments[0])")
+    }
+    return try service(call, stages: [name], gateway: false)
+  }
+
+  private static func service(_ call: Call, stages names: [StageName], gateway: Bool) throws -> Int32 {
+    let stop = StopSignal()
+    Signals.stop(stop)
+    let deployment = try Deployment(call.values)
+    let stages = try StageFactory(call.values, deployment).stages(names)
+    let service = try Service(deployment, stages: stages, stop: stop)
+    do {
+      if gateway {
+        let settings = try GatewaySettings(call.values, deployment).settings
+        let port = try service.openGateway(settings, storeOf: names.isEmpty ? deployment : nil)
+        Output.error("listening on \(settings.http.address):\(port)")
+      } else if let text = call.values.text(.health) {
+        let address = try Address(text, setting: .health)
+        Output.error("health on \(address.host):\(try service.openHealth(address))")
+      }
+      if try call.values.flag(.untilIdle) { try service.waitUntilIdle() } else { stop.wait() }
+    } catch {
+      _ = service.close()
+      throw error
+    }
+    if let failure = service.close() { throw failure }
+    return 0
+  }
+}
