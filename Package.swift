@@ -110,7 +110,7 @@ let package = Package(
       core + computation + [
         "PurchasesGateway", "PurchasesHTTPServer", "PurchasesHTTPClient", "PurchasesEmbeddedLog", "PurchasesSQLiteStore",
       ]),
-    tests("Runner", core + ["PurchasesRunner"]),
+    tests("Runner", core + ["PurchasesRunner", "PurchasesEmbeddedLog", "PurchasesSQLiteStore"]),
     tests("LocalAppStore", core + computation + ["PurchasesLocalAppStore"]),
     tests("Producer", core + ["PurchasesProducer", "PurchasesEmbeddedLog"]),
     tests("Programs", core + computation + ["PurchasesAssembly"]),

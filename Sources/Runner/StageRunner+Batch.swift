@@ -105,7 +105,7 @@ extension StageRunner {
       let outcome = try decide()
       if let books {
         do throws(StoreFailure) { try books.commit(transaction(outcome), published: published(outcome)) } catch {
-          guard error.kind == .conflict else { throw Self.final(error) ?? error }
+          guard error.kind == .conflict else { throw error }
           conflicts += 1
           metrics.count("purchases_conflicts_total", "Batches decided again because another stage was first", label)
           guard conflicts < Self.maximumConflicts else {
@@ -116,9 +116,7 @@ extension StageRunner {
         for (partition, next) in outcome.next { owned[partition]?.next = next }
       }
       let outgoing = outcome.next.keys.sorted().flatMap { outcome.outgoing[$0] ?? [] }
-      do { try worker.commit(outgoing, offsets: outcome.next, membership: membership) } catch {
-        throw Self.final(error) ?? error
-      }
+      try worker.commit(outgoing, offsets: outcome.next, membership: membership)
       for (partition, next) in outcome.next {
         owned[partition]?.next = next
         owned[partition]?.published = next
@@ -189,7 +187,7 @@ extension StageRunner {
       var missing: Set<Need> = []
       needs(&missing)
       guard !missing.isEmpty else { return }
-      do { facts.add(try books.fetch(missing), for: missing) } catch { throw Self.final(error) ?? error }
+      facts.add(try books.fetch(missing), for: missing)
       guard stage.needsDependOnFacts else { return }
     }
     preconditionFailure("\(stage.name.rawValue) never stops naming needs")

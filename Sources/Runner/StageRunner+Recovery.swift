@@ -5,24 +5,22 @@ extension StageRunner {
   /// beyond it, and begin there. Run at assignment and after whatever left the outcome of a commit open.
   func recover(_ partitions: [TopicPartition], _ worker: any LogWorker, _ books: (any StageStore)?) throws {
     guard !partitions.isEmpty else { return }
-    do {
-      let positions = try books?.claim(partitions)
-      let committed = try worker.committed(partitions)
-      var starts: [TopicPartition: Int64] = [:]
-      for partition in partitions {
-        let offset = committed[partition] ?? nil
-        let state: Owned
-        if let books, let position = positions?[partition] {
-          state = try reconcile(partition, position, committed: offset, worker, books)
-        } else {
-          state = Owned(epoch: 0, next: offset, published: offset)
-        }
-        owned[partition] = state
-        waiting[partition] = nil
-        starts[partition] = try state.next ?? beginning(of: partition)
+    let positions = try books?.claim(partitions)
+    let committed = try worker.committed(partitions)
+    var starts: [TopicPartition: Int64] = [:]
+    for partition in partitions {
+      let offset = committed[partition] ?? nil
+      let state: Owned
+      if let books, let position = positions?[partition] {
+        state = try reconcile(partition, position, committed: offset, worker, books)
+      } else {
+        state = Owned(epoch: 0, next: offset, published: offset)
       }
-      try worker.start(starts)
-    } catch { throw Self.final(error) ?? error }
+      owned[partition] = state
+      waiting[partition] = nil
+      starts[partition] = try state.next ?? beginning(of: partition)
+    }
+    try worker.start(starts)
   }
 
   private func reconcile(

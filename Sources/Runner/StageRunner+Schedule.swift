@@ -12,11 +12,9 @@ extension StageRunner {
     let due = try due(books, now: now, workedOff: horizon)
     guard !due.isEmpty else { return }
     let events = due.compactMap { derivation.scheduled($0) }
-    do {
-      if !events.isEmpty { try worker.commit(events, offsets: [:], membership: worker.membership()) }
-      let writes = due.flatMap(\.writes)
-      if !writes.isEmpty { try books.amend(writes, epochs: owned.mapValues(\.epoch)) }
-    } catch { throw Self.final(error) ?? error }
+    if !events.isEmpty { try worker.commit(events, offsets: [:], membership: worker.membership()) }
+    let writes = due.flatMap(\.writes)
+    if !writes.isEmpty { try books.amend(writes, epochs: owned.mapValues(\.epoch)) }
     metrics.count("purchases_scheduled_total", "Events that the clock brought", label, by: events.count)
   }
 
@@ -27,9 +25,7 @@ extension StageRunner {
     for partition in partitions {
       facts.unknown(stage.scheduleNeeds(partition, now: now, workedOff: workedOff), into: &needs)
     }
-    if !needs.isEmpty {
-      do { facts.add(try books.fetch(needs), for: needs) } catch { throw Self.final(error) ?? error }
-    }
+    if !needs.isEmpty { facts.add(try books.fetch(needs), for: needs) }
     return partitions.flatMap { stage.schedule($0, facts, now: now, workedOff: workedOff) }
   }
 
@@ -39,16 +35,14 @@ extension StageRunner {
     var horizon = now.advanced(byMilliseconds: -RunnerSettings.settlingMilliseconds)
     let progress = GroupProgress(log: log, topics: settings.topics)
     defer { progress.close() }
-    do {
-      for before in settings.stagesBefore {
-        if let waiting = try progress.firstWaiting(group: before.group, topic: before.topic) {
-          horizon = min(horizon, waiting)
-        }
+    for before in settings.stagesBefore {
+      if let waiting = try progress.firstWaiting(group: before.group, topic: before.topic) {
+        horizon = min(horizon, waiting)
       }
-      for topic in stage.inputs where topic != .parked {
-        if let waiting = try progress.firstWaiting(group: settings.group, topic: topic) { horizon = min(horizon, waiting) }
-      }
-    } catch { throw Self.final(error) ?? error }
+    }
+    for topic in stage.inputs where topic != .parked {
+      if let waiting = try progress.firstWaiting(group: settings.group, topic: topic) { horizon = min(horizon, waiting) }
+    }
     return horizon
   }
 }

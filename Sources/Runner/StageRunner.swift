@@ -85,11 +85,12 @@ public final class StageRunner {
     while !stop.isSet {
       do {
         try session(until: stop) { backOff.reset() }
-      } catch let failure as RunnerFailure {
-        health.set(.failed(failure))
-        logger.error("stage stopped", ["stage": stage.name.rawValue, "reason": failure.description])
-        throw failure
       } catch {
+        if let failure = Self.final(error) {
+          health.set(.failed(failure))
+          logger.error("stage stopped", ["stage": stage.name.rawValue, "reason": failure.description])
+          throw failure
+        }
         let reason = String(describing: error)
         let pause = backOff.next()
         health.set(.retrying(reason))
@@ -152,17 +153,15 @@ public final class StageRunner {
   }
 
   private func opened() throws -> any LogWorker {
-    do {
-      return try log.worker(
-        WorkerSettings(
-          group: settings.group, topics: stage.inputs.map { settings.topics.name($0) }, instance: settings.instance,
-          isStatic: settings.isStatic, sessionTimeoutMilliseconds: settings.sessionTimeoutMilliseconds,
-          transactionTimeoutMilliseconds: settings.transactionTimeoutMilliseconds))
-    } catch { throw Self.final(error) ?? error }
+    try log.worker(
+      WorkerSettings(
+        group: settings.group, topics: stage.inputs.map { settings.topics.name($0) }, instance: settings.instance,
+        isStatic: settings.isStatic, sessionTimeoutMilliseconds: settings.sessionTimeoutMilliseconds,
+        transactionTimeoutMilliseconds: settings.transactionTimeoutMilliseconds))
   }
 
   /// What no retry will mend, as the failure that ends the loop.
-  static func final(_ error: any Error) -> RunnerFailure? {
+  private static func final(_ error: any Error) -> RunnerFailure? {
     if let failure = error as? LogFailure {
       switch failure.kind {
       case .fenced: return .fenced(failure.reason)

@@ -1,0 +1,212 @@
+import Foundation
+import PurchasesContracts
+import PurchasesCore
+import PurchasesRunner
+import PurchasesSQLiteStore
+import PurchasesTestKit
+import Testing
+
+@Suite struct StageRunnerTests {
+  private func expectOnce(_ bench: RunnerBench, _ expected: [String: Int64]) throws {
+    for (key, count) in expected { #expect(try bench.tally(key) == count, "\(key) in the store") }
+    var answers: [String: [String]] = [:]
+    for stored in try bench.records(.entitlements) {
+      let key = String(decoding: stored.record.key ?? [], as: UTF8.self)
+      answers[key, default: []].append(String(decoding: stored.record.value ?? [], as: UTF8.self))
+    }
+    for (key, count) in expected {
+      #expect(answers[key] == (1...count).map { #"{"count":\#($0)}"# }, "\(key) in the topic")
+    }
+  }
+
+  private func failure(of body: () throws -> Void) -> RunnerFailure? {
+    do {
+      try body()
+      Issue.record("it did not stop")
+    } catch let failure as RunnerFailure { return failure } catch { Issue.record("another error: \(error)") }
+    return nil
+  }
+
+  private static let load = (0..<300).map { (key: "account-\($0 % 7)", value: "record-\($0)") }
+  private static let expected = Dictionary(grouping: load, by: \.key).mapValues { Int64($0.count) }
+
+  @Test func worksOffAllRecordsOnce() throws {
+    let bench = try RunnerBench()
+    try bench.publish(.owned, Self.load)
+    try bench.run(TallyStage())
+    try expectOnce(bench, Self.expected)
+    let origins = try bench.records(.entitlements).map { try Envelope(reading: $0.record).origin?.coordinates }
+    #expect(Set(origins).count == Self.load.count)
+  }
+
+  @Test func goesOnWhereItStopped() throws {
+    let bench = try RunnerBench()
+    try bench.publish(.owned, Array(Self.load.prefix(100)))
+    try bench.run(TallyStage())
+    try bench.publish(.owned, Array(Self.load.dropFirst(100)))
+    try bench.run(TallyStage())
+    try expectOnce(bench, Self.expected)
+  }
+
+  @Test(
+    arguments: [LogFailure.Kind.stale, .aborted, .indefinite, .unavailable], [true, false])
+  func oneEffectWhateverBecomesOfACommit(kind: LogFailure.Kind, reachesTheLog: Bool) throws {
+    // A commit that is said to be aborted or stale did not reach the log; only the others leave it open.
+    if reachesTheLog && (kind == .aborted || kind == .stale) { return }
+    let bench = try RunnerBench()
+    let faulty = FaultyLog(
+      bench.log, faults: [0: reachesTheLog ? .after(kind) : .before(kind), 2: reachesTheLog ? .after(kind) : .before(kind)])
+    for part in [Self.load.prefix(60), Self.load.dropFirst(60).prefix(60), Self.load.dropFirst(120)] {
+      try bench.publish(.owned, Array(part))
+      try bench.run(TallyStage(), on: faulty)
+    }
+    #expect(faulty.openFaults == 0, "each fault was met")
+    try expectOnce(bench, Self.expected)
+  }
+
+  @Test func aFencedInstanceStops() throws {
+    let bench = try RunnerBench()
+    try bench.publish(.owned, Self.load)
+    let faulty = FaultyLog(bench.log, faults: [0: .before(.fenced)])
+    let failure = failure { try bench.run(TallyStage(), on: faulty) }
+    guard case .fenced = failure else {
+      Issue.record("stopped for another reason: \(String(describing: failure))")
+      return
+    }
+    // Another instance takes over and publishes what the first one's store holds.
+    try bench.run(TallyStage())
+    try expectOnce(bench, Self.expected)
+  }
+
+  @Test func poisonGoesToQuarantineOnceAndTheRestGoesOn() throws {
+    let bench = try RunnerBench()
+    let headers = Envelope(id: "x", source: "/tests", type: .factNoted).headers
+    let time = bench.clock.now()
+    let key = Array("a".utf8)
+    let poison: [Record] = [
+      Record(key: key, value: Array("poison".utf8), headers: headers, timestamp: time),
+      Record(key: key, value: nil, timestamp: time),
+      Record(key: nil, value: [0xff, 0xfe], headers: [Header("ce_type", [0xff])], timestamp: time),
+      Record(key: key, value: [], headers: headers + [Header("ce_id", "twice")], timestamp: time),
+      Record(key: key, value: [UInt8](repeating: 0x41, count: 5_000_000), headers: [Header("ce_id", "big")], timestamp: time),
+      Record(
+        key: key, value: [], headers: headers.map { $0.name == "ce_type" ? Header("ce_type", "unheard.of.v1") : $0 },
+        timestamp: time),
+    ]
+    let good = Record(key: key, value: Array("good".utf8), headers: headers, timestamp: time)
+    let name = bench.topics.name(.owned)
+    try bench.publish((poison + [good]).map { ProducedRecord(topic: name, partition: 1, record: $0) })
+    try bench.run(TallyStage())
+    #expect(try bench.tally("a") == 1)
+    let found = try bench.records(.quarantine)
+    #expect(found.count == poison.count)
+    for stored in found {
+      let record = stored.record
+      let offset = try #require(record.headerText(SpecialHeader.quarantineOffset).flatMap { Int($0) })
+      #expect(record.headerText(SpecialHeader.quarantineTopic) == name)
+      #expect(record.headerText(SpecialHeader.quarantinePartition) == "1")
+      #expect(record.headerText(SpecialHeader.quarantineReason)?.isEmpty == false)
+      #expect(record.value == poison[offset].value, "original bytes")
+      #expect(record.key == poison[offset].key)
+      #expect(Array(record.headers.prefix(poison[offset].headers.count)) == poison[offset].headers)
+    }
+    #expect(Set(found.compactMap { $0.record.headerText(SpecialHeader.quarantineOffset) }).count == poison.count)
+  }
+
+  @Test func aNewerEventInATopicOfOursStopsTheStageBeforeIt() throws {
+    let bench = try RunnerBench()
+    let newer = Envelope(id: "n", source: "/tests", type: .purchaseOwned, version: 99)
+    try bench.publish([
+      ProducedRecord(
+        topic: bench.topics.name(.owned),
+        record: Record(key: [97], value: [], headers: newer.headers, timestamp: bench.clock.now()))
+    ])
+    let failure = failure { try bench.run(TallyStage()) }
+    guard case .newerEvent = failure else {
+      Issue.record("stopped for another reason: \(String(describing: failure))")
+      return
+    }
+    #expect(try bench.log.committed(group: "tests", topic: bench.topics.name(.owned)).isEmpty)
+    #expect(try bench.records(.quarantine).isEmpty)
+  }
+
+  @Test func aStoreOlderThanTheLogStopsTheStage() throws {
+    let bench = try RunnerBench()
+    try bench.publish(.owned, Self.load)
+    try bench.run(TallyStage())
+    bench.store.close()
+    bench.store = SQLiteStore(path: bench.folder.appendingPathComponent("another").path)
+    try bench.store.migrate()
+    try bench.publish(.owned, [(key: "a", value: "one more")])
+    let failure = failure { try bench.run(TallyStage()) }
+    guard case .inconsistent(let reason) = failure else {
+      Issue.record("stopped for another reason: \(String(describing: failure))")
+      return
+    }
+    #expect(reason.contains("store"))
+    #expect(try bench.tally("a") == nil, "nothing was written")
+  }
+
+  @Test func aStoreOfAnotherGroupIsRefused() throws {
+    let bench = try RunnerBench()
+    try bench.publish(.owned, Self.load)
+    try bench.run(TallyStage())
+    let failure = failure { try bench.run(TallyStage(), settings: bench.settings(group: "another")) }
+    #expect(failure != nil, "a store belongs to one group")
+    #expect(try bench.tally("account-0") == Self.expected["account-0"])
+  }
+
+  @Test func parkedRecordsComeBackWhenTheirTimeHasCome() throws {
+    let bench = try RunnerBench()
+    let due = bench.clock.now().milliseconds + 60_000
+    try bench.publish(.received, [(key: "a", value: "until \(due)"), (key: "a", value: "at once")])
+    try bench.run(PassingStage())
+    #expect(try bench.records(.verified).map { String(decoding: $0.record.value ?? [], as: UTF8.self) } == ["at once"])
+    let parked = try #require(bench.records(.parked).first)
+    #expect(try bench.records(.parked).count == 1)
+    #expect(Parking(parked.record)?.notBefore == Instant(milliseconds: due))
+    #expect(Parking(parked.record)?.attempt == 1)
+    bench.clock.advance(milliseconds: 60_000)
+    try bench.run(PassingStage())
+    #expect(
+      try bench.records(.verified).map { String(decoding: $0.record.value ?? [], as: UTF8.self) } == ["at once", "until \(due)"])
+    let last = try #require(bench.records(.verified).last)
+    #expect(try Envelope(reading: last.record).origin?.coordinates == parked.coordinates)
+  }
+
+  @Test func aReplayEndsInTheSameStateAndTouchesNothing() throws {
+    let bench = try RunnerBench()
+    try bench.publish(.owned, Self.load)
+    try bench.run(TallyStage())
+    let before = try bench.records(.entitlements)
+    let name = bench.topics.name(.owned)
+    let replay = try ReplayLog(source: bench.log, topics: [name], resumed: [:])
+    let live = bench.store
+    bench.store = SQLiteStore(path: bench.folder.appendingPathComponent("shadow").path)
+    try bench.store.migrate()
+    var settings = bench.settings(group: "replay")
+    settings.schedules = false
+    let stop = StopSignal()
+    let runner = StageRunner(
+      stage: TallyStage(), log: replay, store: bench.store, settings: settings, clock: bench.clock,
+      logger: Logger(clock: bench.clock, minimum: .error), metrics: Metrics())
+    let handed = Box(runner)
+    let worker = Worker<RunnerFailure?>(name: "replay") {
+      do throws(RunnerFailure) {
+        try handed.value.run(until: stop)
+        return nil
+      } catch { return error }
+    }
+    let watch = Stopwatch()
+    while replay.progress.done < replay.progress.total {
+      try #require(watch.seconds < 60)
+      stop.wait(milliseconds: 5)
+    }
+    stop.set()
+    #expect(worker.wait() == nil)
+    #expect(replay.outputs == Int64(Self.load.count))
+    for (key, count) in Self.expected { #expect(try bench.tally(key) == count) }
+    #expect(try bench.records(.entitlements) == before)
+    live.close()
+  }
+}
