@@ -2,6 +2,8 @@ import Foundation
 import Glibc
 
 enum Files {
+  static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+
   /// The whole of a file; the error names the setting and the path.
   static func read(_ path: String, _ setting: Setting) throws(UsageError) -> [UInt8] {
     guard let data = FileManager.default.contents(atPath: path) else {

@@ -24,12 +24,12 @@ public struct Publication: Sendable {
   static let window = 500
 
   private let producer: any LogProducer
-  private let topic: String
+  private let topics: TopicSettings
   private let clock: any Clock
 
   public init(producer: any LogProducer, topics: TopicSettings, clock: any Clock) {
     self.producer = producer
-    topic = topics.name(.received)
+    self.topics = topics
     self.clock = clock
   }
 
@@ -44,13 +44,13 @@ public struct Publication: Sendable {
       let line = bytes.last == 0x0d ? bytes.dropLast() : bytes
       guard line.contains(where: { $0 != 0x20 && $0 != 0x09 }) else { continue }
       do throws(FieldFailure) {
-        let received = try Reception.accept(line: Array(line), source: source, now: clock.now())
+        let received = try ReceivedRecord(line: Array(line))
         if let first = firstLines[received.id] {
           outcome.duplicates.append((number, first))
           continue
         }
         firstLines[received.id] = number
-        window.append((number, ProducedRecord(topic: topic, record: received.record)))
+        window.append((number, received.produced(to: topics, source: source, at: clock.now())))
       } catch {
         outcome.refused.append(Refusal(line: number, field: error.field, reason: error.reason))
       }
