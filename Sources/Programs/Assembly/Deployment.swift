@@ -70,6 +70,12 @@ public struct Deployment: Sendable {
 
   public func openStore() throws -> any Store { try Self.open(store) }
 
+  /// Opens the store for reading what is in it: a file that isn't there is a mistake and not a new store.
+  public func openExistingStore() throws -> any Store {
+    if case .sqlite(let path) = store, !Files.exists(path) { throw UsageError("--store sqlite:\(path): there is no such file") }
+    return try openStore()
+  }
+
   /// Opens a store and brings its schema up to date.
   public static func open(_ address: StoreAddress) throws -> any Store {
     let store: any Store

@@ -1,0 +1,56 @@
+import PurchasesAuditing
+import PurchasesContracts
+import PurchasesCore
+import PurchasesEntitlements
+import PurchasesOwnership
+import PurchasesVerification
+
+/// Makes the stages of a deployment from its settings; each asks only for what it needs.
+public struct StageFactory {
+  private let values: SettingValues
+  private let deployment: Deployment
+
+  public init(_ values: SettingValues, _ deployment: Deployment) {
+    self.values = values
+    self.deployment = deployment
+  }
+
+  public func stages(_ names: [StageName]) throws -> [any Stage] { try names.map(stage) }
+
+  public func stage(_ name: StageName) throws -> any Stage {
+    switch name {
+    case .verification: return VerificationStage(try TrustSettings(values).verification)
+    case .ownership:
+      return OwnershipStage(
+        OwnershipSettings(restorePolicy: try restorePolicy(), environment: try TrustSettings.environment(values) ?? .production))
+    case .entitlements: return entitlements(try catalogue())
+    case .auditing: return AuditingStage(try AuditKey.settings(values, deployment))
+    }
+  }
+
+  public func entitlements(_ catalogue: Catalogue) -> any Stage { EntitlementsStage(catalogue: catalogue) }
+
+  /// The catalogue of the settings, else the newest that the entitlements stage has left in the store.
+  public func catalogue(or reader: any StoreReader) throws -> Catalogue {
+    if values.text(.catalogue) != nil { return try catalogue() }
+    guard let kept = try KeptCatalogue.newest(reader) else { return try catalogue() }
+    return kept
+  }
+
+  public func catalogue() throws(UsageError) -> Catalogue {
+    guard let path = values.text(.catalogue) else {
+      throw UsageError("--catalogue: is missing: without it no purchase grants anything")
+    }
+    do { return try Catalogue(parsing: try Files.read(path, .catalogue)) } catch let failure as CatalogueFailure {
+      throw UsageError("--catalogue \(path): \(failure)")
+    } catch { throw UsageError("--catalogue \(path): \(error)") }
+  }
+
+  private func restorePolicy() throws(UsageError) -> RestorePolicy {
+    guard let text = values.text(.restorePolicy) else { return .keep }
+    guard let policy = RestorePolicy(rawValue: text) else {
+      throw UsageError("--restore-policy: must be keep, transfer or share")
+    }
+    return policy
+  }
+}

@@ -1,0 +1,43 @@
+import PurchasesContracts
+import PurchasesCore
+
+/// Reads accounts from a store.
+public struct StateReading {
+  private let reader: any StoreReader
+  private let catalogue: Catalogue
+
+  static let page = 500
+
+  public init(_ reader: any StoreReader, catalogue: Catalogue) {
+    self.reader = reader
+    self.catalogue = catalogue
+  }
+
+  /// An account in every environment that knows it.
+  public func views(_ account: Account, in environment: Environment?, at instant: Instant) throws -> [AccountView] {
+    var views: [AccountView] = []
+    for candidate in Environment.allCases where environment == nil || environment == candidate {
+      let view = try reader.view(candidate, account, catalogue: catalogue, at: instant)
+      if view.version > 0 || !view.permits.isEmpty || candidate == environment { views.append(view) }
+    }
+    return views
+  }
+
+  /// The digest over all accounts at an instant.
+  public func digest(at instant: Instant) throws -> StateDigest {
+    var digest = StateDigest(at: instant)
+    try forEach(at: instant) { digest.add($0) }
+    return digest
+  }
+
+  /// Every account, in byte order of environment and account.
+  public func forEach(at instant: Instant, _ body: (AccountView) throws -> Void) throws {
+    var after: [Value]?
+    while true {
+      let rows = try reader.rows(.account, prefix: [], after: after, limit: Self.page)
+      for row in rows { try body(try reader.view(row, catalogue: catalogue, at: instant)) }
+      guard rows.count == Self.page, let last = rows.last else { return }
+      after = last.key.values
+    }
+  }
+}

@@ -1,0 +1,211 @@
+import PurchasesAssembly
+import PurchasesContracts
+import PurchasesCore
+import PurchasesJSON
+import PurchasesRunner
+
+extension Setting {
+  static let account = Setting("account", "A", "the account")
+  static let entitlement = Setting("entitlement", "NAME", "only changes of this entitlement, unit of credits or proof")
+  static let into = Setting("into", "URL", "the store to build: sqlite:PATH or postgres://…")
+  static let reason = Setting("reason", "TEXT", "why; it goes into the log with your name")
+}
+
+extension Verb {
+  static let state = Verb(
+    words: ["state"], summary: "What an account may use: entitlements, balances and permits, from the store",
+    settings: [.account, .environment, .at, .catalogue, .json] + Setting.connection,
+    examples: ["purchases state --account 0f4c… --at 2026-11-30T12:00:00Z --json"],
+    statuses: [(1, "the store can't be read"), (ExitStatus.found, "no such account")]
+  ) { call in
+    let account = try account(call)
+    let at = try instant(call, .at) ?? SystemClock().now()
+    let deployment = try Deployment(call.values)
+    let store = try deployment.openExistingStore()
+    defer { store.close() }
+    let reader = try store.reader()
+    defer { reader.close() }
+    let views = try StateReading(reader, catalogue: try StageFactory(call.values, deployment).catalogue(or: reader)).views(
+      account, in: try environment(call), at: at)
+    let asJSON = try call.values.flag(.json)
+    for view in views {
+      if asJSON { Output.bytes(view.json + [0x0a]) } else { print(view) }
+    }
+    guard !views.isEmpty else {
+      Output.error("the store knows no account \(account)")
+      return ExitStatus.found
+    }
+    return 0
+  }
+
+  static func account(_ call: Call) throws(UsageError) -> Account {
+    guard let text = call.values.text(.account) else { throw UsageError("purchases \(call.verb.name): needs --account A") }
+    guard let account = Account(text) else { throw UsageError("--account: is not the name of an account") }
+    return account
+  }
+
+  static func environment(_ call: Call) throws(UsageError) -> Environment? {
+    guard let text = call.values.text(.environment) else { return nil }
+    guard let environment = Environment(rawValue: text) else {
+      throw UsageError("--environment: must be one of \(Environment.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    return environment
+  }
+
+  private static func print(_ view: AccountView) {
+    Output.line("account \(view.account) in \(view.environment.rawValue), at \(view.at), version \(view.version)")
+    for (entitlement, state) in view.entitlements {
+      let end = state.endsAt.map { "until \($0)" } ?? "without end"
+      Output.line("  entitlement \(entitlement)  \(end)\(state.product.map { "  by \($0)" } ?? "")")
+    }
+    if view.entitlements.isEmpty { Output.line("  no entitlement") }
+    for balance in view.balances { Output.line("  balance \(balance.unit)  \(balance.amount)") }
+    for row in view.permits {
+      Output.line("  permit \(row.permit.status.rawValue)  \(row.permit.content.rawValue)  \(row.permit.reason)  \(row.permit.proof)")
+    }
+    for product in view.waitingFor { Output.line("  waits for product \(product), which the catalogue does not know") }
+  }
+
+  static let explain = Verb(
+    words: ["explain"], summary: "The chain of events behind what an account may use",
+    settings: [.account, .environment, .entitlement, .json] + Setting.connection,
+    examples: ["purchases explain --account 0f4c… --entitlement pro"],
+    statuses: [(1, "log or store can't be read"), (ExitStatus.found, "there is nothing to explain")]
+  ) { call in
+    let account = try account(call)
+    let deployment = try Deployment(call.values)
+    let store = try deployment.openExistingStore()
+    defer { store.close() }
+    let reader = try store.reader()
+    defer { reader.close() }
+    let log = try deployment.openLog()
+    defer { log.close() }
+    let records = try log.reader()
+    defer { records.close() }
+    let explanation = Explanation(store: reader, log: records)
+    let wanted = try environment(call)
+    var found = 0
+    for environment in Environment.allCases where wanted == nil || wanted == environment {
+      for change in try explanation.changes(environment, account, subject: call.values.text(.entitlement)) {
+        found += 1
+        if try call.values.flag(.json) { Output.bytes(json(change, environment)) } else { print(change, environment) }
+      }
+    }
+    guard found > 0 else {
+      Output.error("nothing was written about \(account)")
+      return ExitStatus.found
+    }
+    return 0
+  }
+
+  private static func print(_ change: Explanation.Change, _ environment: Environment) {
+    Output.line("\(environment.rawValue) \(change.version)  \(change.at)  \(change.type)  \(change.subject)  by rule \(change.rule)")
+    for step in change.steps {
+      var facts: [String] = []
+      for name in ["fact", "kind", "reason", "basis", "account", "productId", "transactionId", "originalTransactionId", "proof"] {
+        if let text = step.data[name]?.string { facts.append("\(name) \(text)") }
+      }
+      if let notification = step.data["notification"]?["notificationType"]?.string { facts.append("notification \(notification)") }
+      Output.line("    \(step.type)  \(step.coordinates)  \(step.at)  \(facts.joined(separator: ", "))")
+    }
+  }
+
+  private static func json(_ change: Explanation.Change, _ environment: Environment) -> [UInt8] {
+    var writer = JSONWriter()
+    writer.object { json in
+      json.field("environment", environment.rawValue)
+      json.field("version", change.version)
+      json.field("type", change.type)
+      json.field("subject", change.subject)
+      json.field("rule", change.rule)
+      json.field("at", change.at.rfc3339)
+      json.field("events", array: { json in
+        for step in change.steps {
+          json.object { json in
+            json.field("coordinates", step.coordinates.description)
+            json.field("type", step.type)
+            json.field("id", step.id)
+            json.field("at", step.at.rfc3339)
+            json.field("data", step.data)
+          }
+        }
+      })
+    }
+    return writer.bytes + [0x0a]
+  }
+
+  static let replay = Verb(
+    words: ["replay"], summary: "Run a stage again from the recorded input into another store; nothing live is touched",
+    arguments: ["STAGE"], settings: [.into, .at, .reason, .catalogue, .environment, .restorePolicy, .json] + Setting.connection,
+    examples: ["purchases replay entitlements --into sqlite:shadow.db --catalogue catalogue.json --reason 'check of the backup'"],
+    statuses: [(1, "the replay could not go on"), (ExitStatus.found, "the replayed state is not the live store's"), (5, "stopped; the same command goes on")]
+  ) { call in
+    let stop = StopSignal()
+    Signals.stop(stop)
+    guard let name = StageName(rawValue: call.arguments[0]), name == .entitlements || name == .ownership else {
+      throw UsageError("purchases replay: entitlements or ownership, not \(call.arguments[0])")
+    }
+    guard let target = call.values.text(.into) else { throw UsageError("purchases replay: needs --into URL") }
+    let deployment = try Deployment(call.values)
+    let address = try StoreAddress(target, setting: .into)
+    guard address != deployment.store else { throw UsageError("--into: is the live store") }
+    return try run(call, name, deployment, address, stop)
+  }
+
+  private static func run(
+    _ call: Call, _ name: StageName, _ deployment: Deployment, _ address: StoreAddress, _ stop: StopSignal
+  ) throws -> Int32 {
+    let live = try deployment.openExistingStore()
+    defer { live.close() }
+    let liveReader = try live.reader()
+    defer { liveReader.close() }
+    let factory = StageFactory(call.values, deployment)
+    let catalogue = try factory.catalogue(or: liveReader)
+    let stage: any Stage = name == .entitlements ? factory.entitlements(catalogue) : try factory.stage(name)
+    let log = try deployment.openLog()
+    defer { log.close() }
+    let shadow = try Deployment.open(address)
+    defer { shadow.close() }
+    let place: String
+    switch address {
+    case .sqlite(let path): place = "sqlite:\(path)"
+    case .postgres: place = "postgres"
+    }
+    try Replay.record(
+      "replay", [name.rawValue, place], reason: call.values.text(.reason) ?? "none given", deployment: deployment, log: log)
+    let outcome = try Replay(deployment, stage: stage).run(from: log, into: shadow, until: stop) { done, total in
+      Output.progress("replay \(name.rawValue): \(done) of \(total) offsets")
+    }
+    Output.endProgress()
+    guard outcome.isComplete else {
+      Output.error("stopped after \(outcome.records) offsets; the same command goes on from there")
+      return 5
+    }
+    let rate = Int64(Double(outcome.records) / max(outcome.seconds, 0.001))
+    guard name == .entitlements else {
+      Output.line("replayed \(outcome.records) offsets, \(outcome.outputs) outputs, \(rate) a second")
+      return 0
+    }
+    let at = try instant(call, .at) ?? deployment.clock.now()
+    let shadowReader = try shadow.reader()
+    defer { shadowReader.close() }
+    let replayed = try StateReading(shadowReader, catalogue: catalogue).digest(at: at)
+    let stands = try StateReading(liveReader, catalogue: catalogue).digest(at: at)
+    if try call.values.flag(.json) {
+      var writer = JSONWriter()
+      writer.object { json in
+        json.field("offsets", outcome.records)
+        json.field("outputs", outcome.outputs)
+        json.field("at", at.rfc3339)
+        json.field("digest", replayed.hex)
+        json.field("liveDigest", stands.hex)
+        json.field("same", replayed == stands)
+      }
+      Output.bytes(writer.bytes + [0x0a])
+    } else {
+      Output.line("replayed \(outcome.records) offsets, \(outcome.outputs) outputs, \(rate) a second")
+      Output.line("state at \(at): replayed \(replayed.hex), live \(stands.hex): \(replayed == stands ? "the same" : "NOT the same")")
+    }
+    return replayed == stands ? 0 : ExitStatus.found
+  }
+}
