@@ -105,6 +105,12 @@ extension Migration {
     CREATE INDEX chain_unowned_since ON chain (unowned_since, environment, original_transaction)
     WHERE unowned_since IS NOT NULL;
 
+    CREATE TABLE catalogue (
+      version text COLLATE "C" NOT NULL PRIMARY KEY,
+      kept_at bigint NOT NULL,
+      document bytea NOT NULL
+    );
+
     CREATE TABLE alias (
       environment text COLLATE "C" NOT NULL,
       account text COLLATE "C" NOT NULL,

@@ -101,6 +101,12 @@ extension Migration {
     CREATE INDEX chain_unowned_since ON chain (unowned_since, environment, original_transaction)
     WHERE unowned_since IS NOT NULL;
 
+    CREATE TABLE catalogue (
+      version TEXT NOT NULL PRIMARY KEY,
+      kept_at INTEGER NOT NULL,
+      document BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
     CREATE TABLE alias (
       environment TEXT NOT NULL,
       account TEXT NOT NULL,

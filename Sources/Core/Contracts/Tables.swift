@@ -14,6 +14,14 @@ extension Table {
       Column("document", .bytes),
     ])
 
+  /// Catalogues that the entitlements stage has worked by, so that readers of the store need no file.
+  public static let catalogue = Table(
+    "catalogue", key: [Column("version", .text)],
+    columns: [
+      // When a stage last started with it: epoch milliseconds.
+      Column("kept_at", .integer), Column("document", .bytes),
+    ])
+
   /// Accounts merged into others.
   public static let alias = Table(
     "alias", key: [Column("environment", .text), Column("account", .text)], columns: [Column("into_account", .text)])
@@ -138,7 +146,7 @@ extension Table {
     ])
 
   public static let all: [Table] = [
-    chain, alias, notification, account, entitlement, balance, ledger, permit, change, auditTree, auditTile, auditWatch,
+    catalogue, chain, alias, notification, account, entitlement, balance, ledger, permit, change, auditTree, auditTile, auditWatch,
   ]
 
   /// Columns that have an index of their own, besides the key.
