@@ -82,9 +82,11 @@ public final class Service: Sendable {
   }
 
   /// Opens the gateway; answers the port that it listens on.
-  public func openGateway(_ settings: Gateway.Settings, store readFrom: (any Store)?) throws -> UInt16 {
+  public func openGateway(_ settings: Gateway.Settings) throws -> UInt16 {
     let producer = try log.producer()
-    let reader = try (readFrom ?? store)?.reader()
+    // The stages may run elsewhere; their answers are in the store all the same.
+    let store = try self.store ?? deployment.openStore()
+    let reader = try store.reader()
     let metrics = deployment.metrics
     let probes = Gateway.Probes(
       dead: { [self] in dead }, unready: { [self] in unready }, metrics: { metrics.text },

@@ -46,7 +46,7 @@ extension Verb {
     do {
       if gateway {
         let settings = try GatewaySettings(call.values, deployment).settings
-        let port = try service.openGateway(settings, storeOf: names.isEmpty ? deployment : nil)
+        let port = try service.openGateway(settings)
         Output.error("listening on \(settings.http.address):\(port)")
       } else if let text = call.values.text(.health) {
         let address = try Address(text, setting: .health)
