@@ -36,7 +36,7 @@ public struct AccountState: Sendable, Hashable {
 
   /// Whether something waits for a catalogue that knows more.
   public func isWaiting(for catalogue: Catalogue) -> Bool {
-    facts.purchases.contains { !$0.isRevoked && isUnknown($0, catalogue) }
+    facts.purchases.contains { catalogue.isMissing($0) }
   }
 
   /// A consumable that was booked is known, whatever later catalogues leave out.

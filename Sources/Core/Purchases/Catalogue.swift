@@ -21,6 +21,12 @@ public struct Catalogue: Sendable, Hashable {
     return product
   }
 
+  /// Whether an unrevoked purchase waits for a catalogue that knows it. A consumable that was booked is known, whatever
+  /// later catalogues leave out.
+  public func isMissing(_ purchase: Purchase) -> Bool {
+    !purchase.isRevoked && purchase.booking == nil && product(purchase.product, as: purchase.type) == nil
+  }
+
   /// Which of these products there are, and which identifiers are invalid; both in the order asked for.
   public func lookUp(_ ids: [String]) -> (known: [CatalogueProduct], invalid: [String]) {
     var known: [CatalogueProduct] = []

@@ -6,11 +6,11 @@ public enum KeptCatalogue {
   /// More versions than anybody has.
   static let maximumVersions = 100_000
 
-  public static func keep(_ document: [UInt8], version: String, at now: Instant, in store: any Store, group: String) throws {
+  public static func keep(_ file: CatalogueFile, at now: Instant, in store: any Store, group: String) throws {
     let books = try store.stage(StageName.entitlements.rawValue, group: group)
     defer { books.close() }
-    let key = RowKey(.catalogue, [.text(version)])
-    try books.amend([.put(Row(key, [.integer(now.milliseconds), .bytes(document)]))], epochs: [:])
+    let key = RowKey(.catalogue, [.text(file.catalogue.version)])
+    try books.amend([.put(Row(key, [.integer(now.milliseconds), .bytes(file.document)]))], epochs: [:])
   }
 
   /// The one that a stage started with last.

@@ -46,11 +46,16 @@ public final class Service: Sendable {
   /// How often idleness is asked of the log.
   static let idlePollMilliseconds: Int64 = 50
 
-  public init(_ deployment: Deployment, stages: [any Stage], stop: StopSignal) throws {
+  /// - Parameter catalogue: what the entitlements stage works by; it is kept in the store for those who read it.
+  public init(_ deployment: Deployment, stages: [any Stage], catalogue: CatalogueFile?, stop: StopSignal) throws {
     self.deployment = deployment
     self.stop = stop
     log = try deployment.openLogWithTopics()
     store = stages.contains(where: \.hasState) ? try deployment.openStore() : nil
+    if let store, let catalogue {
+      try KeptCatalogue.keep(
+        catalogue, at: deployment.clock.now(), in: store, group: deployment.group(.entitlements))
+    }
     var started: [RunningStage] = []
     for stage in stages {
       let settings = deployment.runner(stage.name)

@@ -5,6 +5,17 @@ import PurchasesEntitlements
 import PurchasesOwnership
 import PurchasesVerification
 
+/// A catalogue with the bytes that it was read from.
+public struct CatalogueFile: Sendable {
+  public let catalogue: Catalogue
+  public let document: [UInt8]
+
+  public init(catalogue: Catalogue, document: [UInt8]) {
+    self.catalogue = catalogue
+    self.document = document
+  }
+}
+
 /// Makes the stages of a deployment from its settings; each asks only for what it needs.
 public struct StageFactory {
   private let values: SettingValues
@@ -37,13 +48,16 @@ public struct StageFactory {
     return kept
   }
 
-  public func catalogue() throws(UsageError) -> Catalogue {
+  public func catalogue() throws(UsageError) -> Catalogue { try catalogueFile().catalogue }
+
+  public func catalogueFile() throws(UsageError) -> CatalogueFile {
     guard let path = values.text(.catalogue) else {
       throw UsageError("--catalogue: is missing: without it no purchase grants anything")
     }
-    do { return try Catalogue(parsing: try Files.read(path, .catalogue)) } catch let failure as CatalogueFailure {
-      throw UsageError("--catalogue \(path): \(failure)")
-    } catch { throw UsageError("--catalogue \(path): \(error)") }
+    let document = try Files.read(path, .catalogue)
+    do { return CatalogueFile(catalogue: try Catalogue(parsing: document), document: document) } catch {
+      throw UsageError("--catalogue \(path): \(error)")
+    }
   }
 
   private func restorePolicy() throws(UsageError) -> RestorePolicy {

@@ -41,8 +41,9 @@ extension Verb {
     let stop = StopSignal()
     Signals.stop(stop)
     let deployment = try Deployment(call.values)
-    let stages = try StageFactory(call.values, deployment).stages(names)
-    let service = try Service(deployment, stages: stages, stop: stop)
+    let factory = StageFactory(call.values, deployment)
+    let catalogue = names.contains(.entitlements) ? try factory.catalogueFile() : nil
+    let service = try Service(deployment, stages: try factory.stages(names), catalogue: catalogue, stop: stop)
     do {
       if gateway {
         let settings = try GatewaySettings(call.values, deployment).settings

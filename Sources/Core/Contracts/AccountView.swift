@@ -1,0 +1,160 @@
+import PurchasesCore
+import PurchasesJSON
+
+/// A row of the table `permit`.
+public struct PermitRow: Sendable, Hashable {
+  public var permit: Permit
+  /// Log time.
+  public var decidedAt: Instant
+
+  public init(permit: Permit, decidedAt: Instant) {
+    self.permit = permit
+    self.decidedAt = decidedAt
+  }
+
+  public static func key(_ environment: Environment, _ account: Account, proof: String) -> RowKey {
+    RowKey(.permit, [.text(environment.rawValue), .text(account.text), .text(proof)])
+  }
+
+  /// - Throws: for a row that neither this program nor an older one wrote.
+  public init(_ row: Row) throws(FieldFailure) {
+    guard case .text(let proof) = row.key.values[2], let status = row["status"].text.flatMap(Permit.Status.init),
+      let content = row["content"].text.flatMap(Permit.Content.init), let reason = row["reason"].text,
+      let decidedAt = row["decided_at"].integer
+    else { throw FieldFailure("permit", "has a column that is not what it must be") }
+    let attempt = proof.hasPrefix("attempt:") ? String(proof.dropFirst(8)) : nil
+    self.init(
+      permit: Permit(
+        proof: proof, status: status, content: content, reason: reason,
+        transaction: row["transaction"].text.flatMap { TransactionID($0) },
+        product: row["product"].text.flatMap { ProductID($0) }, attempt: attempt),
+      decidedAt: Instant(milliseconds: decidedAt))
+  }
+
+  public func write(_ json: inout JSONWriter) {
+    json.object { json in
+      json.field("proof", permit.proof)
+      json.field("status", permit.status.rawValue)
+      json.field("content", permit.content.rawValue)
+      json.field("reason", permit.reason)
+      json.field("transactionId", permit.transaction?.text)
+      json.field("productId", permit.product?.text)
+      json.field("attemptId", permit.attempt)
+      json.field("decidedAt", rfc3339: decidedAt)
+    }
+  }
+}
+
+/// What an account may use at an instant, computed from what its row in the store holds: for people and HTTP answers.
+public struct AccountView: Sendable {
+  public var environment: Environment
+  public var account: Account
+  public var at: Instant
+  /// Of the account's newest event; 0 while there is none.
+  public var version: Int64
+  /// Those active at the instant, in order.
+  public var entitlements: [(entitlement: EntitlementID, state: EntitlementState)]
+  /// As they stand now, in order of unit.
+  public var balances: [Balance]
+  /// As they stand now, in order of proof.
+  public var permits: [PermitRow]
+  /// Products that the catalogue doesn't know and that purchases wait for.
+  public var waitingFor: [ProductID]
+
+  public init(_ row: AccountRow, permits: [PermitRow], catalogue: Catalogue, at instant: Instant) {
+    environment = row.environment
+    account = row.account
+    at = instant
+    version = row.version
+    entitlements = Access.active(row.state.facts, catalogue, at: instant)
+    balances = row.state.balances
+    self.permits = permits
+    waitingFor = Set(row.state.facts.purchases.filter { catalogue.isMissing($0) }.map(\.product)).sorted()
+  }
+
+  /// An account that nothing is known of.
+  public init(_ environment: Environment, _ account: Account, at instant: Instant) {
+    self.environment = environment
+    self.account = account
+    at = instant
+    version = 0
+    entitlements = []
+    balances = []
+    permits = []
+    waitingFor = []
+  }
+
+  public var json: [UInt8] {
+    var writer = JSONWriter()
+    write(&writer)
+    return writer.bytes
+  }
+
+  public func write(_ json: inout JSONWriter) {
+    json.object { json in
+      json.field("environment", environment.rawValue)
+      json.field("account", account.text)
+      json.field("at", rfc3339: at)
+      json.field("version", version)
+      json.field(
+        "entitlements",
+        array: { json in
+          for (entitlement, state) in entitlements {
+            json.object { json in
+              json.field("entitlement", entitlement.text)
+              state.write(&json)
+            }
+          }
+        })
+      json.field(
+        "balances",
+        array: { json in
+          for balance in balances {
+            json.object { json in
+              json.field("unit", balance.unit.text)
+              json.field("amount", balance.amount)
+            }
+          }
+        })
+      json.field("permits", array: { json in for permit in permits { permit.write(&json) } })
+      json.field("waitingFor", array: { json in for product in waitingFor { json.element(product.text) } })
+    }
+  }
+}
+
+extension StoreReader {
+  /// An account as the store has it now; one that it doesn't know has nothing.
+  /// - Throws: `corrupt` for rows that can't be read.
+  public func view(
+    _ environment: Environment, _ account: Account, catalogue: Catalogue, at instant: Instant
+  ) throws(StoreFailure) -> AccountView {
+    guard let row = try row(AccountRow.key(environment, account)) else {
+      return AccountView(environment, account, at: instant)
+    }
+    return try view(row, catalogue: catalogue, at: instant)
+  }
+
+  /// The same of an account's row.
+  public func view(_ row: Row, catalogue: Catalogue, at instant: Instant) throws(StoreFailure) -> AccountView {
+    // Pages of a size that bounds memory whoever asks for how many permits.
+    let page = 1_000
+    var permits: [PermitRow] = []
+    var after: [Value]?
+    do {
+      let account = try AccountRow(row)
+      while true {
+        let rows = try rows(.permit, prefix: row.key.values, after: after, limit: page)
+        for row in rows { permits.append(try PermitRow(row)) }
+        guard rows.count == page, let last = rows.last else { break }
+        after = last.key.values
+      }
+      return AccountView(account, permits: permits, catalogue: catalogue, at: instant)
+    } catch let failure as FieldFailure {
+      throw StoreFailure(.corrupt, failure.description)
+    } catch let failure as StoreFailure {
+      throw failure
+    } catch {
+      throw StoreFailure(.corrupt, "an account can't be read")
+    }
+  }
+}
