@@ -128,6 +128,15 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
     // The escape hides the repetition from the eye, not from the reader.
     #expect(try JSONDocument(parsing: bytes(#"{"alg":1,"\u0061lg":2}"#)).firstDuplicateMember() == "alg")
     #expect(try JSONDocument(parsing: bytes(#"{"a":{"a":1},"b":{"a":1}}"#)).firstDuplicateMember() == nil)
+    // Small and large objects are searched in two ways.
+    for count in [2, 47, 48, 49, 500] {
+      let members = (0..<count).map { #""m\#($0)":{"":\#($0)}"# }.joined(separator: ",")
+      #expect(try JSONDocument(parsing: bytes("{\(members)}")).firstDuplicateMember() == nil)
+      let repeated = try JSONDocument(parsing: bytes(#"{\#(members),"m\#(count / 2)":1}"#))
+      #expect(repeated.firstDuplicateMember() == "m\(count / 2)")
+      let inside = try JSONDocument(parsing: bytes(#"{\#(members),"x":[{"":1,"":2}]}"#))
+      #expect(inside.firstDuplicateMember() == "")
+    }
   }
 
   @Test func everyPrefixOfADocumentIsRefused() throws {

@@ -1,4 +1,5 @@
 import CPurchasesJSON
+import Glibc
 
 /// A parsed document: one buffer of yyjson, read through ``JSONView`` without copying.
 ///
@@ -78,8 +79,42 @@ private func fitsDepth(_ value: JSONPointer?, _ allowed: Int) -> Bool {
   return fits
 }
 
+/// Objects of up to so many members are searched pair by pair, which allocates nothing; a larger one could be a stranger's
+/// way of making that slow, and is searched by hash.
+private let membersComparedPairwise = 48
+
 private func duplicateMember(in value: JSONPointer?) -> String? {
   guard let value, unsafe_yyjson_is_ctn(value) else { return nil }
+  if unsafe_yyjson_get_len(value) > membersComparedPairwise { return hashedDuplicate(in: value) }
+  return withUnsafeTemporaryAllocation(of: UnsafeBufferPointer<UInt8>.self, capacity: membersComparedPairwise) {
+    names in
+    var count = 0
+    var found: String?
+    forEachChild(of: value) { name, child in
+      if let name {
+        let text = textBuffer(of: name)
+        for index in 0..<count where names[index].count == text.count && isSame(names[index], text) {
+          found = String(decoding: text, as: UTF8.self)
+          return false
+        }
+        names.initializeElement(at: count, to: text)
+        count += 1
+      }
+      found = duplicateMember(in: child)
+      return found == nil
+    }
+    return found
+  }
+}
+
+/// Texts of one length.
+@inline(__always)
+private func isSame(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> Bool {
+  guard let start = left.baseAddress, let other = right.baseAddress else { return true }
+  return memcmp(start, other, left.count) == 0
+}
+
+private func hashedDuplicate(in value: JSONPointer) -> String? {
   var seen: Set<[UInt8]> = []
   var found: String?
   forEachChild(of: value) { name, child in
