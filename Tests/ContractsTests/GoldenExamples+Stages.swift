@@ -1,0 +1,129 @@
+import PurchasesContracts
+import PurchasesCore
+import PurchasesCryptography
+import PurchasesJSON
+import Testing
+
+extension GoldenExamples {
+  private var coinsReport: Report {
+    get throws {
+      Report(
+        type: .paymentPurchased, account: ann, attempt: "pay-7731", product: try id("com.example.coins.100"),
+        transaction: try id("2000000912345671"))
+    }
+  }
+
+  private var facts: NotificationFacts {
+    NotificationFacts(
+      uuid: "002e14d5-51f5-4503-b5a8-c3a1af68eb20", type: "DID_RENEW", subtype: nil, version: "2.0",
+      signedDate: Instant(milliseconds: 1_764_288_007_300))
+  }
+
+  private var goldParts: [SignedPart] {
+    [gold.part(.transaction, .notification), goldInfo.part(.renewalInfo, .notification)]
+  }
+
+  private func evidence(_ proof: Proof, judgedAt: Int64, signed: Int64, nested: JSON? = nil) -> JSON {
+    var members: [(String, JSON)] = [
+      ("verifier", .string("purchases-jws/1")), ("proof", .string(proof.digest)), ("judgedAt", .integer(judgedAt)),
+      ("signedDate", .integer(signed)), ("chain", .string(SHA256.digest("chain").hex)),
+      ("anchor", .string(SHA256.digest("anchor").hex)),
+      (
+        "revocation",
+        .object(
+          JSONObject([
+            ("answer", .string("not-asked")),
+            ("why", .string("this verifier judges offline and asks no responder")),
+          ]))
+      ),
+    ]
+    if let nested { members.append(("nested", nested)) }
+    return .object(JSONObject(members))
+  }
+
+  func verified() throws -> [String: VerifiedEvent] {
+    let coinsSigned: Int64 = 1_764_469_784_512
+    let goldSigned: Int64 = 1_764_288_007_250
+    let judged: Int64 = 1_764_288_007_901
+    // The forgery is not in the examples; only its digest is.
+    let forged = SHA256.digest(coins.jws.dropLast(2) + "AA").hex
+    let nested = JSON.object(
+      JSONObject([
+        ("signedTransactionInfo", evidence(gold, judgedAt: judged, signed: goldSigned)),
+        ("signedRenewalInfo", evidence(goldInfo, judgedAt: judged, signed: goldSigned)),
+      ]))
+    return [
+      "purchase.verified.v1": .verified(
+        PurchaseVerified(
+          environment: environment, kind: .transaction, proof: coins.digest,
+          signedDate: Instant(milliseconds: coinsSigned), parts: [coins.part(.transaction, .client)], notification: nil,
+          report: try coinsReport, evidence: evidence(coins, judgedAt: 1_764_469_785_302, signed: coinsSigned))),
+      "purchase.verified.v1.notification": .verified(
+        PurchaseVerified(
+          environment: environment, kind: .notification, proof: renewal.digest, signedDate: facts.signedDate,
+          parts: goldParts, notification: facts, report: Report(type: .storeNotified),
+          evidence: evidence(
+            renewal, judgedAt: judged, signed: facts.signedDate.milliseconds, nested: nested))),
+      "purchase.rejected.v1": .rejected(
+        PurchaseRejected(
+          environment: environment, proof: forged, reason: "jws-signature-invalid",
+          explanation: "The signature does not fit what was signed.", report: try coinsReport,
+          evidence: .object(
+            JSONObject([
+              ("verifier", .string("purchases-jws/1")), ("proof", .string(forged)),
+              ("judgedAt", .integer(1_764_469_785_302)),
+            ])))),
+      "purchase.pending.v1": .pending(
+        PurchasePending(
+          environment: environment, proof: pro.digest, reason: "signed-in-the-future", attempt: 1,
+          nextTry: try instant("2025-11-30T02:30:00Z"),
+          report: Report(
+            type: .paymentRestored, account: bob, attempt: "pay-7734", product: try id("com.example.pro.lifetime"),
+            transaction: try id("9123456789012345678")))),
+      "fact.noted.v1": .noted(
+        FactNoted(type: .creditSpendRequested, data: ReceivedEvent.spendRequested(try spend()).data)),
+    ]
+  }
+
+  func owned() throws -> [String: OwnedEvent] {
+    let lifetime: OriginalTransactionID = try id("9123456789012345678")
+    func transferred(under account: Account, _ parts: [SignedPart]) -> OwnedEvent {
+      .transferred(
+        PurchaseTransferred(
+          environment: environment, account: account, from: ann, to: bob, basis: .order, originalTransaction: lifetime,
+          proof: nil, orderID: "order-33", report: nil, parts: parts))
+    }
+    var bobs = try coinsReport
+    bobs.account = bob
+    return [
+      "purchase.owned.v1": .owned(
+        PurchaseOwned(
+          environment: environment, account: ann, basis: .token, originalTransaction: try id("2000000912345671"),
+          proof: coins.digest, signedDate: Instant(milliseconds: 1_764_469_784_512), notification: nil,
+          report: try coinsReport, parts: [coins.part(.transaction, .client)])),
+      "purchase.owned.v1.notification": .owned(
+        PurchaseOwned(
+          environment: environment, account: ann, basis: .token, originalTransaction: try id("2000000912345601"),
+          proof: renewal.digest, signedDate: facts.signedDate, notification: facts,
+          report: Report(type: .storeNotified), parts: goldParts)),
+      "purchase.transferred.v1": transferred(under: bob, [pro.part(.transaction, .client)]),
+      "purchase.transferred.v1.from": transferred(under: ann, []),
+      "purchase.unowned.v1": .unowned(
+        PurchaseUnowned(
+          environment: environment, originalTransaction: try id("2000000912345601"), proof: renewal.digest,
+          signedDate: facts.signedDate, notification: facts, parts: goldParts)),
+      "clock.ticked.v1": .ticked(
+        ClockTicked(
+          environment: environment, account: ann, instant: try instant("2025-12-28T00:00:00Z"),
+          catalogueVersion: "2025-11")),
+      "fact.noted.v1.owned": .noted(
+        AccountFact(
+          environment: environment, account: ann,
+          fact: FactNoted(type: .creditSpendRequested, data: ReceivedEvent.spendRequested(try spend()).data))),
+      "fact.noted.v1.owned.another-account": .noted(
+        AccountFact(
+          environment: environment, account: bob, outcome: .anotherAccount, reason: "another-account",
+          proof: coins.digest, report: bobs)),
+    ]
+  }
+}
