@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test mutating func killedWorkersCopyEveryRecordOnce() throws {
-    let total = 10_000
+    let total = 6_000
     let log = try EmbeddedLog(path: path)
     defer { log.close() }
     try log.ensure([spec("in"), spec("out")])

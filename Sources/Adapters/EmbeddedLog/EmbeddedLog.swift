@@ -67,7 +67,7 @@ public final class EmbeddedLog: EventLog {
         path: path,
         options: SQLiteOptions(
           busyTimeout: Self.busyTimeout, cacheSize: Self.writeCacheKiB, memoryMap: 0,
-          automaticCheckpoint: Self.checkpointPages, pageSize: Self.pageSize))
+          automaticCheckpoint: Self.checkpointPages, pageSize: Self.pageSize, takesTurns: true))
       try LogSchema.prepare(connection)
       if let limit = options.maximumSize {
         let size = try connection.integer("PRAGMA page_size") ?? Self.pageSize

@@ -1,4 +1,5 @@
 import CPurchasesSQLite
+import Glibc
 
 extension SQLiteConnection {
   public enum TransactionKind: String, Sendable {
@@ -16,7 +17,7 @@ extension SQLiteConnection {
   /// - Throws: ``SQLiteError`` for what SQLite refused, otherwise what the body threw.
   public func transaction<T>(_ kind: TransactionKind, _ body: () throws -> T) throws -> T {
     precondition(!isInTransaction, "SQLite transactions do not nest")
-    try statement(kind.rawValue).run()
+    try begin(kind)
     do {
       let value = try body()
       try statement("COMMIT").run()
@@ -24,6 +25,29 @@ extension SQLiteConnection {
     } catch {
       rollBack()
       throw error
+    }
+  }
+
+  private func begin(_ kind: TransactionKind) throws(SQLiteError) {
+    let begin = try statement(kind.rawValue)
+    guard kind != .deferred, let turn else { return try begin.run() }
+    turn.letOthersGoFirst()
+    // SQLite's own wait would sleep too long between two attempts.
+    sqlite3_busy_timeout(handle.pointer, 0)
+    defer { sqlite3_busy_timeout(handle.pointer, options.busyTimeout) }
+    var waited: Int64 = 0
+    defer { if waited > 0 { turn.endWaiting() } }
+    while true {
+      do throws(SQLiteError) {
+        try begin.run()
+        turn.hadTurn()
+        return
+      } catch {
+        guard error.isBusy, waited < Int64(options.busyTimeout) * 1000 else { throw error }
+        if waited == 0 { turn.beginWaiting() }
+        usleep(WriteTurn.attemptMicroseconds)
+        waited += Int64(WriteTurn.attemptMicroseconds)
+      }
     }
   }
 

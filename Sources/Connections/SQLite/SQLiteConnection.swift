@@ -14,6 +14,7 @@ public final class SQLiteConnection: Sendable {
   public let path: String
   public let options: SQLiteOptions
   let handle: SQLiteHandle
+  let turn: WriteTurn?
   // Same argument as the handle's: only the thread that holds the connection touches it.
   nonisolated(unsafe) private var cache: [String: SQLiteStatement] = [:]
 
@@ -30,6 +31,7 @@ public final class SQLiteConnection: Sendable {
       flags |= SQLITE_OPEN_READWRITE | (options.create ? SQLITE_OPEN_CREATE : 0)
     }
     handle = try SQLiteHandle(path: path, flags: flags)
+    turn = options.takesTurns && !options.readOnly ? WriteTurn(beside: path) : nil
     try configure()
   }
 

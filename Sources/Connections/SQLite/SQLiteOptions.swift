@@ -27,12 +27,16 @@ public struct SQLiteOptions: Hashable, Sendable {
   /// Size in bytes of the pages of a file that is being made, a power of two from 512 to 65536; an existing file keeps its
   /// own. 0 leaves SQLite's default.
   public var pageSize: Int64
+  /// Whether transactions that write wait their turn with those of other connections that take turns too (see
+  /// ``SQLiteConnection/transaction(_:_:)``): for files that several processes write all the time. Makes a small file
+  /// beside the database.
+  public var takesTurns: Bool
 
   public init(
     readOnly: Bool = false, create: Bool = true, busyTimeout: Int32 = 10_000, writeAheadLog: Bool = true,
     synchronous: Synchronous = .full, foreignKeys: Bool = true, cacheSize: Int = 16 * 1024,
     memoryMap: Int64 = 256 << 20,
-    automaticCheckpoint: Int = 4_000, pageSize: Int64 = 0
+    automaticCheckpoint: Int = 4_000, pageSize: Int64 = 0, takesTurns: Bool = false
   ) {
     self.readOnly = readOnly
     self.create = create
@@ -44,5 +48,6 @@ public struct SQLiteOptions: Hashable, Sendable {
     self.memoryMap = memoryMap
     self.automaticCheckpoint = automaticCheckpoint
     self.pageSize = pageSize
+    self.takesTurns = takesTurns
   }
 }

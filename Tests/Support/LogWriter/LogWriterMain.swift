@@ -72,7 +72,7 @@ import Synchronization
   static func work(on log: EmbeddedLog, settings: WorkerSettings, output: String) throws {
     let worker = try log.worker(settings)
     while true {
-      let polled = try worker.poll(max: 20, waitMilliseconds: 20)
+      let polled = try worker.poll(max: 50, waitMilliseconds: 20)
       switch polled {
       case .assigned(let partitions):
         let committed = try worker.committed(partitions)
