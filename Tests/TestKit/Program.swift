@@ -7,16 +7,16 @@ public final class Program {
   private var rest: [UInt8] = []
 
   public init(_ name: String, _ arguments: [String]) throws {
-    let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-    process.executableURL = Self.beside(folder, name)
+    process.executableURL = Self.executable(name)
     process.arguments = arguments
     process.standardOutput = pipe
     try process.run()
   }
 
-  /// On Linux the test bundle is an executable in the same folder; elsewhere it lies deeper in a bundle.
-  private static func beside(_ folder: URL, _ name: String) -> URL {
-    var folder = folder
+  /// Where a program of this package lies: on Linux in the folder of the test's own executable, elsewhere that lies deeper
+  /// in a bundle.
+  public static func executable(_ name: String) -> URL {
+    var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
     for _ in 0..<4 {
       let candidate = folder.appendingPathComponent(name)
       if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate }

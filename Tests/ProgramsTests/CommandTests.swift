@@ -1,0 +1,144 @@
+import Foundation
+import Testing
+
+@Suite struct CommandTests {
+  @Test func helpNamesEveryCommandAndEachExplainsItself() throws {
+    let program = try Tool()
+    let overview = try program.run("--help")
+    #expect(overview.status == 0)
+    for words in [
+      ["run"], ["gateway"], ["stage"], ["publish"], ["tail"], ["verify"], ["state"], ["explain"], ["replay"],
+      ["audit", "verify"], ["audit", "prove"], ["audit", "check"], ["topics"], ["doctor"], ["demo"], ["appstore"],
+    ] {
+      #expect(overview.output.contains("  " + words.joined(separator: " ")))
+      let help = words.count == 1 ? try program.run(words[0], "--help") : try program.run(words[0], words[1], "--help")
+      #expect(help.status == 0)
+      #expect(help.output.contains("Usage: purchases " + words.joined(separator: " ")))
+      #expect(help.output.contains("Examples:"))
+    }
+  }
+
+  @Test(arguments: [
+    (["nonsense"], "no command nonsense"), (["publish"], "--file"), (["publish", "--fiel", "x"], "--fiel"),
+    (["tail"], "TOPIC"), (["tail", "nonsense"], "nonsense"), (["stage", "nonsense"], "nonsense"),
+    (["run", "--log", "mysql://x"], "--log"), (["run", "--store", "redis:x"], "--store"),
+    (["topics", "--partitions", "0"], "--partitions"), (["topics", "--prefix", "a b"], "--prefix"),
+    (["run", "--bundle-id", "a", "--environment", "Sandbox"], "--catalogue"),
+    (["run", "--catalogue", "catalogue.json"], "--bundle-id"),
+    (["run", "--bundle-id", "a", "--catalogue", "catalogue.json"], "--app-apple-id"),
+    (["run", "--bundle-id", "a", "--environment", "production", "--catalogue", "catalogue.json"], "--environment"),
+    (["run", "--bundle-id", "a", "--environment", "Xcode", "--catalogue", "catalogue.json"], "local certificate"),
+    (["verify"], "--jws"), (["state"], "--account"), (["replay", "entitlements"], "--into"),
+    (["tail", "received", "--from", "yesterday"], "--from"), (["doctor", "--config", "missing.conf"], "missing.conf"),
+  ])
+  func wrongUsageIsNamedAndExits2(words: [String], names: String) throws {
+    let program = try Tool()
+    try program.write("catalogue.json", Tool.catalogue)
+    let out = program.folder.appendingPathComponent("err")
+    try Data().write(to: out)
+    let process = try program.process(words, output: FileHandle.nullDevice, errors: FileHandle(forWritingTo: out))
+    try process.run()
+    process.waitUntilExit()
+    let text = try String(contentsOf: out, encoding: .utf8)
+    #expect(process.terminationStatus == 2, "\(words): \(text)")
+    #expect(text.contains(names), "\(words): \(text)")
+    #expect(text.split(separator: "\n").count == 1, "one line says it: \(text)")
+  }
+
+  @Test func aBrokenCatalogueNamesTheProduct() throws {
+    let program = try Tool()
+    try program.write("catalogue.json", #"{"version":"1","products":[{"id":"gold","type":"auto-renewable"}]}"#)
+    let result = try program.run(
+      "run", "--until-idle", "--bundle-id", "a", "--environment", "Sandbox", "--catalogue", "catalogue.json")
+    #expect(result.status == 2)
+    #expect(result.errors.contains("gold"))
+  }
+
+  @Test func publishReportsEachLine() throws {
+    let program = try Tool()
+    let input = """
+      {"type":"payment.added","environment":"Sandbox","account":"a1","attemptId":"1","productId":"coins.100"}
+      {"type":"payment.failed","environment":"Sandbox","account":"a1","attemptId":"1","productId":"coins.100","failure":{"domain":"SKErrorDomain","code":2,"userCancelled":true}}
+      {"type":"payment.added","environment":"Sandbox","account":"a1","attemptId":"1","productId":"coins.100"}
+      {"type":"payment.purchased","account":"a1"}
+
+      garbage
+      {"type":"payment.invented","environment":"Sandbox"}
+      {"type":"payment.added","environment":"sandbox","account":"a1","attemptId":"2","productId":"coins.100"}
+      {"type":"payment.added","environment":"Sandbox","account":"a/1","attemptId":"2","productId":"coins.100"}
+      {"type":"payment.added","environment":"Sandbox","account":"a1","attemptId":"2","productId":7}
+      """
+    let result = try program.run("publish", "--file", "-", input: input)
+    #expect(result.status == 3)
+    #expect(result.lines.last == "2 accepted, 1 duplicate, 6 refused")
+    for (line, field) in [(4, "signedTransaction"), (6, "event"), (7, "type"), (8, "environment"), (9, "account"), (10, "productId")] {
+      #expect(result.output.contains("line \(line): refused: \(field): "), "\(result.output)")
+    }
+    #expect(result.output.contains("line 3: duplicate of line 1"))
+    let tail = try program.run("tail", "received")
+    #expect(tail.lines.count == 2)
+    #expect(try program.run("publish", "--file", "-", input: "\n").status == 0)
+  }
+
+  @Test func theWayOfAFailedPaymentFromFileToPermit() throws {
+    let program = try Tool()
+    try program.write("catalogue.json", Tool.catalogue)
+    let event =
+      #"{"type":"payment.failed","environment":"Sandbox","account":"a1","attemptId":"77","productId":"coins.100","failure":{"domain":"SKErrorDomain","code":2,"userCancelled":true}}"#
+    try program.run("publish", "--file", "-", input: event)
+    let run = try program.run(
+      "run", "--until-idle", "--bundle-id", "com.example.app", "--environment", "Sandbox", "--catalogue", "catalogue.json")
+    #expect(run.status == 0, "\(run.errors)")
+    let state = try program.run("state", "--account", "a1", "--json")
+    #expect(state.status == 0)
+    #expect(state.output.contains(#""proof":"attempt:77""#))
+    #expect(state.output.contains(#""status":"finishable""#))
+    let explain = try program.run("explain", "--account", "a1")
+    #expect(explain.output.contains("payment.failed  purchases.received/"))
+    #expect(try program.run("explain", "--account", "nobody").status == 4)
+    let verify = try program.run("audit", "verify")
+    #expect(verify.status == 0, "\(verify.output)")
+    #expect(verify.lines.last?.hasPrefix("the audit log holds: ") == true)
+    let replay = try program.run("replay", "entitlements", "--into", "sqlite:shadow.db")
+    #expect(replay.status == 0, "\(replay.output)\(replay.errors)")
+    #expect(replay.output.contains("the same"))
+    // The replay is itself in the log.
+    #expect(try program.run("tail", "received").output.contains(#""action":"replay""#))
+  }
+
+  @Test func aProofFromTheAuditLogStandsForItself() throws {
+    let program = try Tool()
+    try program.write("catalogue.json", Tool.catalogue)
+    try program.run(
+      "publish", "--file", "-",
+      input: #"{"type":"payment.added","environment":"Sandbox","account":"a1","attemptId":"1","productId":"coins.100"}"#)
+    try program.run(
+      "run", "--until-idle", "--bundle-id", "com.example.app", "--environment", "Sandbox", "--catalogue", "catalogue.json")
+    let place = try #require(
+      try program.run("topics").lines.first?.split(separator: " ").first { $0.hasSuffix(":0-1") }?.split(separator: ":").first)
+    let proof = try program.run("audit", "prove", "received/\(place)", "--index", "0")
+    #expect(proof.status == 0, "\(proof.errors)")
+    try program.write("proof", proof.output)
+    #expect(try program.run("audit", "check", "--file", "proof").status == 0)
+    try program.write("proof", proof.output.replacingOccurrences(of: "index 0", with: "index 1"))
+    #expect(try program.run("audit", "check", "--file", "proof").status != 0)
+    #expect(try program.run("audit", "export", "--to", "export").status == 0)
+    #expect(try program.run("audit", "verify", "--from", "export").status == 0)
+  }
+
+  @Test func stopsOnSIGTERMWithStatus0() throws {
+    let program = try Tool()
+    try program.write("catalogue.json", Tool.catalogue)
+    let process = try program.process(
+      ["run", "--listen", "127.0.0.1:0"] + Tool.stageOptions, output: FileHandle.nullDevice, errors: Pipe())
+    let errors = try #require(process.standardError as? Pipe)
+    try process.run()
+    // It says when it listens; only then is there something to stop.
+    let line = String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self)
+    #expect(line.contains("listening on 127.0.0.1:"))
+    process.terminate()
+    process.waitUntilExit()
+    #expect(process.terminationReason == .exit)
+    #expect(process.terminationStatus == 0)
+  }
+}
