@@ -62,32 +62,70 @@ public struct StoredRecord: Sendable, Hashable {
 /// value. A byte string is its length (int32, -1 where absent) and its bytes. Nothing is optional and nothing follows, so
 /// that two records with the same bytes are the same record.
 public enum RecordCodec {
-  public static func encode(_ record: Record) -> [UInt8] {
-    var out: [UInt8] = []
-    append(record, to: &out)
-    return out
+  public static func encode(_ record: Record) -> [UInt8] { encode(record, after: nil) }
+
+  public static func append(_ record: Record, to out: inout [UInt8]) { out.append(contentsOf: encode(record)) }
+
+  /// The form with one byte before it, such as the mark of an audit leaf.
+  ///
+  /// Written by address: auditing does this for every record of the log, and appending piece by piece to an array takes
+  /// longer than hashing the outcome.
+  public static func encode(_ record: Record, after prefix: UInt8?) -> [UInt8] {
+    let size = size(of: record) + (prefix == nil ? 0 : 1)
+    return [UInt8](unsafeUninitializedCapacity: size) { buffer, initialized in
+      var writer = RawWriter(rest: UnsafeMutableRawBufferPointer(buffer))
+      if let prefix { writer.put(prefix) }
+      writer.put(record.timestamp.milliseconds)
+      writer.put(record.key)
+      writer.put(Int32(record.headers.count))
+      for header in record.headers {
+        writer.put(header.name)
+        writer.put(header.value)
+      }
+      writer.put(record.value)
+      precondition(writer.rest.isEmpty, "a record's form has the size that was reckoned for it")
+      initialized = size
+    }
   }
 
-  public static func append(_ record: Record, to out: inout [UInt8]) {
+  private static func size(of record: Record) -> Int {
     // 20: the timestamp, the header count and the lengths of key and value.
-    var size: Int = 20
+    var size = 20
     size += record.key?.count ?? 0
     size += record.value?.count ?? 0
     for header in record.headers {
+      // 8: the lengths of name and value.
       size += 8
       size += header.name.utf8.count
       size += header.value?.count ?? 0
     }
-    out.reserveCapacity(out.count + size)
-    append(record.timestamp.milliseconds, to: &out)
-    append(record.key, to: &out)
-    append(Int32(record.headers.count), to: &out)
-    for header in record.headers {
-      append(Int32(header.name.utf8.count), to: &out)
-      out.append(contentsOf: header.name.utf8)
-      append(header.value, to: &out)
+    return size
+  }
+
+  private struct RawWriter {
+    var rest: UnsafeMutableRawBufferPointer
+
+    mutating func put<T: FixedWidthInteger>(_ value: T) {
+      rest.storeBytes(of: value.bigEndian, as: T.self)
+      rest = UnsafeMutableRawBufferPointer(rebasing: rest[(T.bitWidth / 8)...])
     }
-    append(record.value, to: &out)
+
+    mutating func put(_ value: [UInt8]?) {
+      guard let value else { return put(Int32(-1)) }
+      put(Int32(value.count))
+      value.withUnsafeBytes { put($0) }
+    }
+
+    mutating func put(_ text: String) {
+      put(Int32(text.utf8.count))
+      var text = text
+      text.withUTF8 { put(UnsafeRawBufferPointer($0)) }
+    }
+
+    private mutating func put(_ bytes: UnsafeRawBufferPointer) {
+      rest.copyMemory(from: bytes)
+      rest = UnsafeMutableRawBufferPointer(rebasing: rest[bytes.count...])
+    }
   }
 
   public struct Malformed: Error, Sendable, Hashable {

@@ -114,9 +114,8 @@ public struct AuditProver: Sendable {
     }
     var nodes: [Node: Hash256] = [:]
     var frontier = MerkleFrontier()
-    var hasher = LeafHasher()
     try log.forEach(partition, bounds) { stored throws(LogFailure) in
-      frontier.append(hasher.hash(stored.record)) { level, index, hash in
+      frontier.append(LeafHash.of(stored.record)) { level, index, hash in
         let node = Node(level: level, index: index)
         if wanted.contains(node) { nodes[node] = hash }
       }

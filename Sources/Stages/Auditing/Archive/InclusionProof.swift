@@ -84,10 +84,9 @@ public struct InclusionProof: Sendable, Hashable {
     guard let partition = names.partition(of: head.origin), let size = Int64(exactly: head.size) else {
       throw .otherLog(head.origin)
     }
-    var hasher = LeafHasher()
     guard
       MerkleTree.verifyInclusion(
-        leaf: hasher.hash(record), index: UInt64(index), size: head.size, proof: path, root: head.root)
+        leaf: LeafHash.of(record), index: UInt64(index), size: head.size, proof: path, root: head.root)
     else { throw .notIncluded }
     return Shown(partition: partition, index: index, record: record, size: size, root: head.root.hex)
   }

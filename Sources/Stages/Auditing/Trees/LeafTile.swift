@@ -51,17 +51,10 @@ struct LeafTile: Sendable, Hashable {
   }
 }
 
-/// Leaf hashes of records. The buffer is kept between records: this is the hot path of auditing.
-struct LeafHasher {
-  private var buffer: [UInt8] = []
-
+/// Leaf hashes of records.
+enum LeafHash {
   /// SHA-256 of a zero byte and the record's one binary form, as RFC 6962 hashes a leaf.
-  mutating func hash(_ record: Record) -> Hash256 {
-    buffer.removeAll(keepingCapacity: true)
-    buffer.append(0)
-    RecordCodec.append(record, to: &buffer)
-    return SHA256.digest(buffer)
-  }
+  static func of(_ record: Record) -> Hash256 { SHA256.digest(RecordCodec.encode(record, after: 0)) }
 }
 
 extension Hash256 {

@@ -10,7 +10,6 @@ struct TreeGrowth {
   private var tile: LeafTile
   private var full: [LeafTile] = []
   private var hasGrown = false
-  private var hasher = LeafHasher()
 
   /// nil where the store holds what this program can't have written.
   init?(_ partition: TopicPartition, _ facts: any Facts) {
@@ -37,7 +36,7 @@ struct TreeGrowth {
       full.append(tile)
       tile = LeafTile(state.partition, index: tile.index + 1)
     }
-    let hash = hasher.hash(stored.record)
+    let hash = LeafHash.of(stored.record)
     tile.append(hash, offset: stored.coordinates.offset)
     state.frontier.append(hash)
     state.latestAt = stored.record.timestamp

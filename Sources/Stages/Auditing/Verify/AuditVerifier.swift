@@ -105,7 +105,6 @@ struct TreeCheck {
   private var tile: LeafTile?
   private var storeIsBroken = false
   private var frontier = MerkleFrontier()
-  private var hasher = LeafHasher()
   private var lastOffset: Int64 = -1
   private var lastGood: (size: Int64, offset: Int64) = (0, -1)
   private var isBroken = false
@@ -132,7 +131,7 @@ struct TreeCheck {
       isBroken = true
       report.add(.disorder, record.coordinates.description, "stands behind offset \(lastOffset)")
     }
-    let hash = hasher.hash(record.record)
+    let hash = LeafHash.of(record.record)
     compare(hash, offset, &report)
     frontier.append(hash)
     lastOffset = offset
