@@ -64,7 +64,7 @@ extension AuditCheckpointed {
       json.field("partition", Int64(partition.partition))
     case .summary(let added):
       json.field("scope", "summary")
-      json.field("added", array: { json in added.forEach { json.element($0) } })
+      json.field("added", array: { json in for text in added { json.element(text) } })
     }
     json.field("size", size)
     json.field("root", root)
