@@ -1,0 +1,94 @@
+import PurchasesContracts
+import PurchasesCore
+import PurchasesHTTPServer
+import PurchasesJSON
+
+/// From request to answer.
+struct AppStoreRoutes {
+  let authority: LocalAuthority
+  let desk: ScenarioDesk
+
+  /// A scenario of more is played by the command, not over HTTP.
+  private static let maximumAccounts = 100_000
+  private static let der = "application/pkix-cert"
+
+  func answer(_ request: HTTPRequest) -> HTTPResponse {
+    switch (request.method, request.path) {
+    case ("GET", ["livez"]): HTTPResponse(status: 200, contentType: "text/plain", body: Array("ok\n".utf8))
+    case ("GET", ["v1", "root"]): HTTPResponse(status: 200, contentType: Self.der, body: authority.root.der)
+    case ("GET", ["v1", "xcode"]):
+      HTTPResponse(status: 200, contentType: Self.der, body: authority.localCertificate.der)
+    case ("GET", ["v1", "scenario", "root"]): scenarioRoot(request)
+    case ("GET", ["v1", "scenario"]): progress()
+    case ("POST", ["v1", "scenario"]): play(request)
+    case ("POST", let path) where path.count == 3 && path[0] == "v1" && path[1] == "sign": sign(request, path[2])
+    default: problem(404, "there is nothing at this path")
+    }
+  }
+
+  private func json(_ status: Int, _ body: (inout JSONWriter) -> Void) -> HTTPResponse {
+    var writer = JSONWriter()
+    writer.object(body)
+    return HTTPResponse(status: status, contentType: "application/json", body: writer.bytes)
+  }
+
+  private func problem(_ status: Int, field: String? = nil, _ reason: String) -> HTTPResponse {
+    json(status) { json in
+      json.field("field", field)
+      json.field("reason", reason)
+    }
+  }
+
+  private func sign(_ request: HTTPRequest, _ name: String) -> HTTPResponse {
+    guard let kind = ProofKind(rawValue: name) else {
+      return problem(404, "kinds are " + ProofKind.allCases.map(\.rawValue).joined(separator: ", "))
+    }
+    do throws(SigningFailure) {
+      let signed = try authority.sign(kind, payload: request.body)
+      return json(200) { $0.field("signed", signed) }
+    } catch { return problem(400, field: "payload", error.description) }
+  }
+
+  private func scenarioRoot(_ request: HTTPRequest) -> HTTPResponse {
+    guard let seed = request.queryValue("seed").flatMap({ UInt64($0) }) else {
+      return problem(400, field: "seed", "must be a whole number")
+    }
+    return HTTPResponse(status: 200, contentType: Self.der, body: LocalAuthority(seed: seed).root.der)
+  }
+
+  private func play(_ request: HTTPRequest) -> HTTPResponse {
+    do throws(FieldFailure) {
+      let fields = try Fields(fromOutside: request.body)
+      let gateway = try fields.requiredText("gateway")
+      guard gateway.hasPrefix("http://") || gateway.hasPrefix("https://") else {
+        throw fields.failure("gateway", "must be a URL")
+      }
+      let seed = try fields.integer("seed") ?? 1
+      guard seed >= 0 else { throw fields.failure("seed", "must not be negative") }
+      let accounts = try fields.integer("accounts") ?? 100
+      guard (1...Int64(Self.maximumAccounts)).contains(accounts) else {
+        throw fields.failure("accounts", "must be 1 to \(Self.maximumAccounts)")
+      }
+      // Dates of a day that is over are in nobody's future.
+      let day =
+        try fields.instant("day") ?? desk.clock.now().advanced(byMilliseconds: -Scenario.dayMilliseconds)
+      let scenario = Scenario(seed: UInt64(seed), accounts: Int(accounts), day: day)
+      let settings = ScenarioPlayer.Settings(gateway: gateway, token: try fields.text("token"))
+      guard desk.begin(scenario, settings) else { return problem(409, "another scenario is being played") }
+      return progress(status: 202)
+    } catch { return problem(400, field: error.field, error.reason) }
+  }
+
+  private func progress(status: Int = 200) -> HTTPResponse {
+    guard let play = desk.play.withLock({ $0 }) else { return problem(404, "no scenario has been played") }
+    return json(status) { json in
+      json.field("seed", Int64(clamping: play.seed))
+      json.field("accounts", play.accounts)
+      json.field("slots", play.progress?.slots)
+      json.field("slot", play.progress?.slot ?? 0)
+      json.field("steps", play.progress?.steps ?? 0)
+      json.field("isOver", play.report != nil)
+      if let report = play.report { json.field("report", object: { report.write(&$0) }) }
+    }
+  }
+}
