@@ -37,6 +37,13 @@ final class PostgresDatabase: StoreDatabase {
     try connection.execute(script)
   }
 
+  func text(_ query: String) throws -> String {
+    // Times as UTC, wherever the server stands.
+    let connection = try PostgresConnection(url, options: .init(settings: [("TimeZone", "UTC")]))
+    defer { connection.close() }
+    return try #require(try connection.query(query)[0].text(0))
+  }
+
   func hold(_ script: String) throws -> any HeldTransaction {
     let connection = try PostgresConnection(url)
     try connection.begin()

@@ -166,6 +166,14 @@ struct ConnectionTests {
     #expect(results.allSatisfy { $0[0].int64(0) == 1 << 20 })
   }
 
+  @Test("a pipeline whose answers fill every buffer while it is still sending")
+  func aPipelineWhoseAnswersFillEveryBuffer() throws {
+    let connection = try connect()
+    let block = [UInt8](repeating: 7, count: 1 << 20)
+    let results = try connection.pipeline((0..<24).map { _ in .init("SELECT $1::bytea", [.bytes(block)]) })
+    #expect(results.allSatisfy { $0[0].bytes(0) == block })
+  }
+
   @Test("a connection that the server ends is told as lost") func aConnectionThatTheServerEndsIsToldAsLost() throws {
     let connection = try connect()
     let other = try connect()

@@ -47,6 +47,13 @@ final class SQLiteDatabase: StoreDatabase {
     try connection.execute(script)
   }
 
+  func text(_ query: String) throws -> String {
+    let connection = try SQLiteConnection(path: path)
+    defer { connection.close() }
+    guard case .text(let text) = try connection.scalar(query) else { throw Unmet("no text from \(query)") }
+    return text
+  }
+
   func hold(_ script: String) throws -> any HeldTransaction {
     let connection = try SQLiteConnection(path: path)
     try connection.execute("BEGIN")

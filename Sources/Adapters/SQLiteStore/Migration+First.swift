@@ -6,7 +6,7 @@ extension Migration {
   /// kept in the order of their key (WITHOUT ROWID), so that an account's rows lie together.
   static let first = Migration(
     version: 1, name: "first",
-    sql: books + "\n" + ownership + "\n" + entitlements + "\n" + auditing)
+    sql: books + "\n" + ownership + "\n" + entitlements + "\n" + auditing + "\n" + readable)
 
   /// Positions, epochs and outgoing records.
   ///
@@ -254,5 +254,21 @@ extension Migration {
       PRIMARY KEY (environment, subject)
     ) STRICT;
     CREATE INDEX audit_watch_look_at ON audit_watch (look_at, environment, subject) WHERE look_at IS NOT NULL;
+    """
+
+  /// For people with `sqlite3`: documents as text and instants as times.
+  private static let readable = """
+    CREATE VIEW readable_chain AS
+    SELECT environment, original_transaction, account, basis, datetime(unowned_since / 1000, 'unixepoch') AS unowned_since,
+      CAST(document AS TEXT) AS document
+    FROM chain;
+    CREATE VIEW readable_account AS
+    SELECT environment, account, version, datetime(due_at / 1000, 'unixepoch') AS due_at, waiting, catalogue_version,
+      CAST(document AS TEXT) AS document
+    FROM account;
+    CREATE VIEW readable_entitlement AS
+    SELECT environment, account, entitlement, active, datetime(ends_at / 1000, 'unixepoch') AS ends_at, product,
+      original_transaction, catalogue_version, version, CAST(document AS TEXT) AS document
+    FROM entitlement;
     """
 }

@@ -6,6 +6,8 @@ public protocol StoreDatabase: AnyObject, Sendable {
   func open() throws -> any Store
   /// Runs SQL as a person with `sqlite3` or `psql` would, on a connection of its own. Throws when it is refused.
   func sql(_ script: String) throws
+  /// The first column of the first row, which is text.
+  func text(_ query: String) throws -> String
   /// Begins a transaction on a connection of its own, runs the SQL in it and leaves it open.
   func hold(_ script: String) throws -> any HeldTransaction
   /// The columns of a table as the database describes them, in their order.

@@ -153,6 +153,16 @@ let storeReadCases: [StoreCase] = [
     }
   },
 
+  StoreCase("people find documents as text and instants as times") { database in
+    let worker = try database.worker()
+    try worker.commit([.put(account("a", due: 1_700_000_000_000)), .put(chain("1", account: "a"))])
+    for view in ["readable_account", "readable_chain"] {
+      try Conformance.expectEqual(try database.text("SELECT document FROM \(view)"), "{}", view)
+    }
+    let due = try database.text("SELECT CAST(due_at AS text) FROM readable_account")
+    try Conformance.expect(due.hasPrefix("2023-11-14 22:13:20"), "the instant as a time: \(due)")
+  },
+
   StoreCase("a probe answers") { database in
     let reader = try database.migrated().reader()
     try reader.probe()
