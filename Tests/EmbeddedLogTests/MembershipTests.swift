@@ -1,6 +1,6 @@
 import PurchasesContracts
 import PurchasesCore
-import PurchasesSQLite
+import PurchasesTestKit
 import Testing
 
 @testable import PurchasesEmbeddedLog
@@ -27,10 +27,10 @@ import Testing
     let first = try test.worker("w1", on: log)
     #expect(try assignment(first) == all)
     let membership = try first.membership()
-    test.clock.advance(10_001)
+    test.clock.advance(milliseconds: 10_001)
     // Nobody has taken over yet, so the work is still this member's alone.
     try first.commit([], offsets: [TopicPartition("t", 0): 0], membership: membership)
-    test.clock.advance(10_001)
+    test.clock.advance(milliseconds: 10_001)
     let second = try test.worker("w2", on: log)
     #expect(try assignment(second) == all)
     #expect(kind { try first.commit([], offsets: [:], membership: membership) } == .stale)
@@ -45,17 +45,17 @@ import Testing
   @Test func aLeaseWithinItsTimeIsKept() throws {
     let first = try test.worker("w1", on: log)
     #expect(try assignment(first) == all)
-    test.clock.advance(10_000)
+    test.clock.advance(milliseconds: 10_000)
     let second = try test.worker("w2", on: log)
     #expect(try assignment(second).isEmpty)
     try first.commit([], offsets: [TopicPartition("t", 0): 0], membership: first.membership())
   }
 
   @Test func aClockSetBackDoesNotKeepTheDeadAlive() throws {
-    test.clock.advance(3_600_000)
+    test.clock.advance(milliseconds: 3_600_000)
     let dead = try test.worker("w1", on: log)
     #expect(try assignment(dead) == all)
-    test.clock.advance(-3_600_000)
+    test.clock.advance(milliseconds: -3_600_000)
     let second = try test.worker("w2", on: log)
     #expect(try assignment(second) == all)
   }

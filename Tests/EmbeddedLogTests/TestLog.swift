@@ -2,21 +2,14 @@ import Foundation
 import PurchasesContracts
 import PurchasesCore
 import PurchasesEmbeddedLog
-import PurchasesSQLite
+import PurchasesTestKit
 import Synchronization
-
-/// A clock that stands still until a test moves it.
-final class HandClock: Clock {
-  private let time = Mutex(Instant(milliseconds: 1_700_000_000_000))
-  func now() -> Instant { time.withLock { $0 } }
-  func advance(_ milliseconds: Int64) { time.withLock { $0 = $0.advanced(byMilliseconds: milliseconds) } }
-}
 
 /// A log file of its own for one test.
 struct TestLog {
   let folder: TemporaryFolder
   let path: String
-  let clock = HandClock()
+  let clock = ManualClock()
 
   init() throws {
     folder = try TemporaryFolder()

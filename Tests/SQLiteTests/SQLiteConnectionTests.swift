@@ -186,6 +186,54 @@ import Testing
     #expect(try SQLiteConnection(path: path).integer("SELECT count(*) FROM t") == 16)
   }
 
+  @Test func borrowedBlobsAreStoredAndLetGo() throws {
+    try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, a BLOB, b BLOB, c BLOB)")
+    let insert = try connection.prepare("INSERT INTO t VALUES(?,?,?,?)")
+    try insert.bind(1, 1)
+    try insert.run(borrowing: [1, 2], nil, [], from: 2)
+    #expect(failure { try insert.run(borrowing: [9], [9], [9], from: 2) }?.isUniqueViolation == true)
+    // Nothing of the borrowed values is bound any more.
+    try insert.bind(1, 2)
+    try insert.run()
+    var rows: [[SQLiteValue]] = []
+    try connection.statement("SELECT a, b, c FROM t ORDER BY id").eachRow { row in
+      rows.append((0..<3).map { row.value($0) })
+    }
+    #expect(rows == [[.blob([1, 2]), .null, .blob([])], [.null, .null, .null]])
+  }
+
+  @Test func writersThatTakeTurnsAllGetTheirs() throws {
+    let path = folder.file("turns.db")
+    try SQLiteConnection(path: path).execute("CREATE TABLE t(who, n)")
+    let failures = Failures()
+    DispatchQueue.concurrentPerform(iterations: 6) { who in
+      do {
+        let connection = try SQLiteConnection(path: path, options: SQLiteOptions(takesTurns: true))
+        for n in 0..<20 {
+          try connection.transaction(.immediate) {
+            _ = try connection.run("INSERT INTO t VALUES(?,?)", .integer(Int64(who)), .integer(Int64(n)))
+          }
+        }
+      } catch {
+        failures.add(error)
+      }
+    }
+    #expect(failures.all.isEmpty, "\(failures.all)")
+    #expect(try SQLiteConnection(path: path).integer("SELECT count(DISTINCT who * 100 + n) FROM t") == 120)
+  }
+
+  @Test func aTurnIsWaitedForNoLongerThanTheBusyTimeout() throws {
+    let path = folder.file("turns.db")
+    let options = SQLiteOptions(busyTimeout: 5, takesTurns: true)
+    let first = try SQLiteConnection(path: path, options: options)
+    let second = try SQLiteConnection(path: path, options: options)
+    try first.transaction(.immediate) {
+      #expect(failure { try second.transaction(.immediate) {} }?.isBusy == true)
+    }
+    try second.transaction(.immediate) {}
+    try first.transaction(.immediate) {}
+  }
+
   @Test func checkpointEmptiesTheLog() throws {
     try connection.execute("CREATE TABLE t(a); INSERT INTO t VALUES(1)")
     #expect(try connection.checkpoint(.truncate))

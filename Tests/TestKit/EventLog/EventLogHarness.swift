@@ -141,13 +141,14 @@ final class LogCase {
   // MARK: workers
 
   func worker(
-    _ instance: String, group: String, topics: [String], on handle: (any EventLog)? = nil, isStatic: Bool = false
+    _ instance: String, group: String, topics: [String], on handle: (any EventLog)? = nil, isStatic: Bool = false,
+    sessions: Int64 = 1
   ) throws -> WorkerDriver {
     let handle = handle ?? log
     let worker = try handle.worker(
       WorkerSettings(
         group: name(group), topics: topics, instance: name(instance), isStatic: isStatic,
-        sessionTimeoutMilliseconds: harness.sessionTimeoutMilliseconds))
+        sessionTimeoutMilliseconds: sessions * harness.sessionTimeoutMilliseconds))
     workers.append(worker)
     return WorkerDriver(worker: worker, log: handle)
   }
