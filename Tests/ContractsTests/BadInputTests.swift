@@ -142,4 +142,29 @@ struct BadInputTests {
     #expect(throws: FieldFailure.self) { try AuditEvent(type: .clockTicked, data: data) }
     #expect(throws: FieldFailure.self) { try OwnedEvent(type: .creditAdded, data: data) }
   }
+
+  /// Damaged data is refused by name, or it is an event: then what is written of it is read as the same event again.
+  @Test func damagedDataIsRefusedOrAnEvent() throws {
+    var random = Random.seeded("Damaged data")
+    var taken = 0
+    for example in try GoldenExamples().all() {
+      for _ in 0..<60 {
+        var data = example.data
+        for _ in 0..<Int.random(in: 1...4, using: &random) {
+          let index = Int.random(in: data.indices, using: &random)
+          switch Int.random(in: 0...2, using: &random) {
+          case 0: data[index] = UInt8.random(in: .min ... .max, using: &random)
+          case 1: data.remove(at: index)
+          default: data.insert(data[Int.random(in: data.indices, using: &random)], at: index)
+          }
+        }
+        do throws(FieldFailure) {
+          let written = try GoldenExamples.rewritten(example.type, example.name, data)
+          #expect(try GoldenExamples.rewritten(example.type, example.name, written) == written)
+          taken += 1
+        } catch { #expect(!error.field.isEmpty && !error.reason.isEmpty) }
+      }
+    }
+    #expect(taken > 0)
+  }
 }
