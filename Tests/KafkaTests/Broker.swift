@@ -30,7 +30,9 @@ enum Broker {
     return try KafkaSettings(values)
   }
 
-  static func log(_ more: [String: String] = [:], servers: String? = nil) throws -> PurchasesKafkaLog.KafkaLog {
+  static func log(_ more: [String: String] = [:], servers: String? = nil) throws(LogFailure)
+    -> PurchasesKafkaLog.KafkaLog
+  {
     try PurchasesKafkaLog.KafkaLog(url: "kafka://\(servers ?? bootstrap ?? "127.0.0.1:1")", settings: more)
   }
 

@@ -1,0 +1,90 @@
+import Foundation
+import PurchasesContracts
+import PurchasesCore
+import PurchasesKafkaLog
+import PurchasesTestKit
+import Synchronization
+import Testing
+
+/// A broker that is killed in mid-work and comes back. It has a broker of its own: the others' goes on.
+@Suite(.serialized, .enabled(if: Broker.bootstrap != nil, Comment(rawValue: Broker.why)))
+struct KafkaCrashTests {
+  @Test func aKilledBrokerLosesNothingThatWasAccepted() throws {
+    let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().appendingPathComponent("Scripts/kafka").path
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(Broker.fresh("kafka")).path
+    try run(script, "start", folder)
+    defer {
+      try? run(script, "stop", folder)
+      try? FileManager.default.removeItem(atPath: folder)
+    }
+    let servers = try String(contentsOfFile: folder + "/bootstrap", encoding: .utf8)
+      .trimmingCharacters(in: .whitespacesAndNewlines)
+    let partitions: Int32 = 3
+    let log = try Broker.log(servers: servers)
+    let input = try Broker.topic("in", partitions: partitions, on: log)
+    let output = try Broker.topic("out", partitions: partitions, on: log)
+    let accepted = Mutex<[[UInt8]]>([])
+    let copied = Atomic<Bool>(false)
+    let published = Atomic<Bool>(false)
+    let kinds = Mutex<Set<LogFailure.Kind>>([])
+    let deadline = Date(timeIntervalSinceNow: 180)
+
+    try Conformance.atOnce(3) { index in
+      switch index {
+      case 0:
+        // The stage. The broker is away for longer than its transactions may take: they are aborted behind its back, and
+        // it must not take that for another process under its name.
+        let copier = try Copier(
+          log, group: "g", instance: "one", from: input, to: output, transactionTimeoutMilliseconds: 2_000)
+        while !copied.load(ordering: .acquiring), Date() < deadline {
+          try copier.step()
+          guard published.load(ordering: .acquiring) else { continue }
+          let ends = try? log.bounds(of: input).mapValues(\.end)
+          if let ends, let done = try? log.committed(group: "g", topic: input), done == ends.filter({ $0.value > 0 }) {
+            copied.store(true, ordering: .releasing)
+          }
+        }
+        kinds.withLock { $0 = Set(copier.failures) }
+        copier.close()
+      case 1:
+        // The door: counts what was accepted, and goes on after what was not.
+        let producer = try log.producer()
+        for batch in 0..<60 {
+          let values = (0..<50).map { Array("\(batch)/\($0)".utf8) }
+          let done = DispatchSemaphore(value: 0)
+          producer.publish(
+            values.enumerated().map { index, value in
+              ProducedRecord(
+                topic: input, partition: Int32(index) % partitions,
+                record: Record(key: nil, value: value, timestamp: Instant(milliseconds: 1)))
+            }
+          ) { results in
+            for (value, result) in zip(values, results) where (try? result.get()) != nil {
+              accepted.withLock { $0.append(value) }
+            }
+            done.signal()
+          }
+          done.wait()
+        }
+        published.store(true, ordering: .releasing)
+        _ = producer.close(withinMilliseconds: 1_000)
+      default:
+        // The power cut: twice, each time once some work has been done.
+        for target in [300, 1_500] {
+          while accepted.withLock({ $0.count }) < target, Date() < deadline { usleep(1_000) }
+          try run(script, "kill9", folder, "1")
+          try run(script, "resume", folder, "1")
+        }
+      }
+    }
+    let everything = copied.load(ordering: .acquiring)
+    #expect(everything, "not everything was copied in time")
+    let before = try values(of: input, in: log)
+    let after = try values(of: output, in: log)
+    let stored = Set(before.values.joined())
+    #expect(accepted.withLock { $0 }.allSatisfy { stored.contains($0) }, "an accepted record is not there")
+    #expect(
+      before == after, "a record was copied twice, not at all, or out of order; failures met: \(kinds.withLock { $0 })")
+  }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import PurchasesContracts
+import PurchasesCore
+import PurchasesKafka
+import PurchasesKafkaLog
+import PurchasesTestKit
+import Synchronization
+import Testing
+
+/// What only Kafka does: rebalances under load, records that age away, transactions that run out of time.
+@Suite(.serialized, .enabled(if: Broker.bootstrap != nil, Comment(rawValue: Broker.why)))
+struct KafkaWorkerTests {
+  func publish(_ count: Int, to topic: String, partitions: Int32, on log: any EventLog, from first: Int = 0) throws {
+    let producer = try log.producer()
+    let results = Mutex<[Result<Coordinates, LogFailure>]?>(nil)
+    let done = DispatchSemaphore(value: 0)
+    let records = (first..<first + count).map { index in
+      ProducedRecord(
+        topic: topic, partition: Int32(index) % partitions,
+        record: Record(key: nil, value: Array("\(index)".utf8), timestamp: Instant(milliseconds: 1_000 + Int64(index))))
+    }
+    producer.publish(records) { reported in
+      results.withLock { $0 = reported }
+      done.signal()
+    }
+    done.wait()
+    for result in results.withLock({ $0 ?? [] }) { _ = try result.get() }
+    #expect(producer.close(withinMilliseconds: 1_000) == 0)
+  }
+
+  @Test(arguments: ["range", "cooperative-sticky"])
+  func everyRecordIsCopiedOnceWhileMembersComeAndGo(strategy: String) throws {
+    let partitions: Int32 = 6
+    let total = 6_000
+    let settings = ["partition.assignment.strategy": strategy]
+    let log = try Broker.log(settings)
+    let input = try Broker.topic("in", partitions: partitions, on: log)
+    let output = try Broker.topic("out", partitions: partitions, on: log)
+    let group = Broker.fresh("g")
+    try publish(total, to: input, partitions: partitions, on: log)
+    let copied = Atomic<Bool>(false)
+    let commits = Mutex<[Int]>([])
+    // Two stay; the third comes and goes.
+    try Conformance.atOnce(3) { index in
+      let deadline = Date(timeIntervalSinceNow: 120)
+      let log = try Broker.log(settings)
+      var visits = 0
+      while !copied.load(ordering: .acquiring), Date() < deadline {
+        let copier = try Copier(log, group: group, instance: "m\(index)-\(visits)", from: input, to: output)
+        visits += 1
+        while !copied.load(ordering: .acquiring), Date() < deadline {
+          try copier.step()
+          if index == 2, copier.commits >= 5 { break }
+          if index == 0 {
+            let done = try log.committed(group: group, topic: input).values.reduce(0, +)
+            if done >= total { copied.store(true, ordering: .releasing) }
+          }
+        }
+        commits.withLock { $0.append(copier.commits) }
+        copier.close()
+      }
+    }
+    let everything = copied.load(ordering: .acquiring)
+    #expect(everything, "not everything was copied in time")
+    let before = try values(of: input, in: log)
+    let after = try values(of: output, in: log)
+    #expect(before == after)
+  }
+
+  @Test func positionsThatAreGoneAreNamed() throws {
+    let log = try Broker.log()
+    let topic = try Broker.topic("gone", on: log)
+    try publish(50, to: topic, partitions: 1, on: log)
+    let admin = try KafkaAdmin(settings: Broker.settings())
+    try admin.deleteRecords(before: [KafkaPartition(topic, 0): 20], milliseconds: Broker.askMilliseconds)
+    let partition = TopicPartition(topic, 0)
+    let worker = try log.worker(WorkerSettings(group: Broker.fresh("g"), topics: [topic], instance: "one"))
+    defer { worker.close() }
+    try assign(worker)
+    for (offset, lost) in [(0, "offsets 0 to 19"), (19, "offsets 19 to 19"), (60, "offsets 50 to 59")]
+      as [(Int64, String)]
+    {
+      do {
+        try worker.start([partition: offset])
+        Issue.record("started at \(offset)")
+      } catch {
+        #expect(error.kind == .lost)
+        #expect(error.reason.contains(topic + "/0") && error.reason.contains(lost), "\(error)")
+      }
+    }
+    try worker.start([partition: 20])
+    var seen: [Int64] = []
+    while seen.count < 30 {
+      if case .records(let records, _) = try worker.poll(max: 100, waitMilliseconds: 500) {
+        seen += records.map(\.coordinates.offset)
+      }
+    }
+    #expect(seen == Array(20..<50))
+    let reader = try log.reader()
+    #expect(throws: LogFailure.self) { try reader.read(partition, from: 3, max: 1) }
+    reader.close()
+  }
+
+  @Test func recordsThatGoWhileTheyWaitAreNamed() throws {
+    let log = try Broker.log(["queued.min.messages": "1", "fetch.message.max.bytes": "1000"])
+    let topic = try Broker.topic("going", on: log)
+    let worker = try log.worker(WorkerSettings(group: Broker.fresh("g"), topics: [topic], instance: "one"))
+    defer { worker.close() }
+    try assign(worker)
+    try publish(50, to: topic, partitions: 1, on: log)
+    let partition = TopicPartition(topic, 0)
+    try worker.start([partition: 0])
+    try worker.pause([partition])
+    let admin = try KafkaAdmin(settings: Broker.settings())
+    try admin.deleteRecords(before: [KafkaPartition(topic, 0): 40], milliseconds: Broker.askMilliseconds)
+    do {
+      try worker.start([partition: 10])
+      Issue.record("started at what is gone")
+    } catch {
+      #expect(error.kind == .lost)
+      #expect(error.reason.contains("offsets 10 to 39"), "\(error)")
+    }
+  }
+
+  private func assign(_ worker: any LogWorker) throws {
+    for _ in 0..<60 {
+      if case .assigned = try worker.poll(max: 1, waitMilliseconds: 500) { return }
+    }
+    Issue.record("no assignment came")
+  }
+}
