@@ -67,7 +67,8 @@ import Testing
 
   @Test(arguments: [
     "", "kafka:", "http://localhost:9092", "kafka://", "kafka://localhost", "kafka://localhost:", "kafka://:9092",
-    "kafka://localhost:0", "kafka://localhost:65536", "kafka://a:1,", "kafka://a:1,,b:2", "kafka://user:pa55phrase@host:9092",
+    "kafka://localhost:0", "kafka://localhost:65536", "kafka://a:1,", "kafka://a:1,,b:2",
+    "kafka://user:pa55phrase@host:9092",
     "kafka://host:9092/topic",
   ]) func refusesAddressesThatAreNone(url: String) {
     do {
