@@ -1,4 +1,5 @@
 import Foundation
+import PurchasesAuditing
 import PurchasesContracts
 import PurchasesCore
 import PurchasesGateway
@@ -132,10 +133,14 @@ public final class Service: Sendable {
     return HTTPResponse(status: reasons.isEmpty ? 200 : 503, contentType: "text/plain", body: Array(text.utf8))
   }
 
-  private var dead: String? { stages.first { !$0.health.isLive }.map { "stage \($0.name.rawValue) hangs or has failed" } }
+  private var dead: String? {
+    stages.first { !$0.health.isLive }.map { "stage \($0.name.rawValue) hangs or has failed" }
+  }
 
   private var unready: [String] {
-    var reasons = stages.filter { !$0.health.isReady }.map { "stage \($0.name.rawValue) is \(Self.text($0.health.state))" }
+    var reasons = stages.filter { !$0.health.isReady }.map {
+      "stage \($0.name.rawValue) is \(Self.text($0.health.state))"
+    }
     do { try log.probe() } catch { reasons.append("log: \(error.kind.rawValue)") }
     if let reader = parts.withLock({ $0.reader }) {
       do { try reader.probe() } catch { reasons.append("store: \(error.kind.rawValue)") }
@@ -180,16 +185,12 @@ public final class Service: Sendable {
         let due = try reader.rows(.account, where: "due_at", atMost: horizon, limit: 1)
         if !due.isEmpty { return false }
       case .auditing:
-        let trees = try reader.rows(.auditTree, prefix: [], after: nil, limit: Self.maximumTrees)
-        if trees.contains(where: { $0["size"] != $0["checkpointed_size"] }) { return false }
+        guard try AuditProgress.isSettled(reader) else { return false }
       case .verification, .ownership: break
       }
     }
     return true
   }
-
-  /// More partitions than any deployment audits in one store.
-  static let maximumTrees = 100_000
 
   /// Stops what takes work in, then the stages, and answers why one of them failed, if one did.
   public func close() -> RunnerFailure? {

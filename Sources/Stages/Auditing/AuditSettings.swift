@@ -77,7 +77,7 @@ public struct AuditLimits: Sendable, Hashable {
   /// A checkpoint once log time has moved on so far: what is younger is not yet signed for.
   public var millisecondsPerCheckpoint: Int64 = 10_000
   /// A partition that has been quiet so long is signed for as it stands.
-  public var quietMilliseconds: Int64 = 2_000
+  public var quietMilliseconds: Int64 = 1_000
   /// A purchase is granted within seconds; an hour is beyond what a slow App Store or a restart explains.
   public var grantWithinMilliseconds: Int64 = 3_600_000
   /// Clients finish at once or when they are next opened; a week covers a phone that lay in a drawer.

@@ -18,7 +18,8 @@ public struct VerificationStage: Stage {
     guard let data = record.stored.record.value else { return [.quarantine(reason: "value: is missing", alarm: false)] }
     do throws(FieldFailure) {
       let event = try ReceivedEvent(type: envelope.type, fields: Fields(fromOutside: data))
-      let context = Context(record: record, event: event, data: data, subject: envelope.subject, moment: moment)
+      let context = Context(
+        record: record, event: event, data: data, subject: Self.subject(event, data, envelope), moment: moment)
       switch event {
       case .payment(let payment): return self.payment(payment, context)
       case .notified(let notified): return notification(notified, context)
@@ -27,6 +28,14 @@ public struct VerificationStage: Stage {
     } catch {
       return [.quarantine(reason: error.description, alarm: false)]
     }
+  }
+
+  /// The transaction that the event is about, so that auditing can follow it: a producer that isn't ours may have left it
+  /// out, or have a subject of its own.
+  private static func subject(_ event: ReceivedEvent, _ data: [UInt8], _ envelope: Envelope) -> String? {
+    if let subject = envelope.subject, TransactionSubject(subject) != nil { return subject }
+    guard case .payment(let payment) = event, payment.transaction != nil else { return envelope.subject }
+    return ReceivedRecord(event, data: data).subject?.text ?? envelope.subject
   }
 
   struct Context {

@@ -67,6 +67,11 @@ struct SummaryLog {
     return true
   }
 
+  /// Whether the newest checkpoint of each tree is in.
+  func holds(_ trees: [TreeState]) -> Bool {
+    trees.allSatisfy { $0.checkpointedSize <= summed[$0.partition.description] ?? 0 }
+  }
+
   /// What of a note is signed: all before its last blank line.
   static func text(ofNote note: String) -> String { (try? SignedNote(parsing: note).text) ?? "" }
 }
