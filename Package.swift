@@ -111,7 +111,11 @@ let package = Package(
         "PurchasesGateway", "PurchasesHTTPServer", "PurchasesHTTPClient", "PurchasesEmbeddedLog", "PurchasesSQLiteStore",
       ]),
     tests("Runner", core + ["PurchasesRunner", "PurchasesEmbeddedLog", "PurchasesSQLiteStore"]),
-    tests("LocalAppStore", core + computation + ["PurchasesLocalAppStore"]),
+    tests(
+      "LocalAppStore",
+      core + computation + [
+        "PurchasesLocalAppStore", "PurchasesVerification", "PurchasesHTTPServer", "PurchasesHTTPClient",
+      ]),
     tests("Producer", core + ["PurchasesProducer", "PurchasesEmbeddedLog"]),
     tests("Programs", core + computation + ["PurchasesAssembly"]),
     tests("Room", []),

@@ -47,6 +47,6 @@ public struct PlayReport: Sendable, Hashable {
     json.field("retries", retries)
     json.field("unseenBalances", unseenBalances)
     json.field("failed", failed)
-    json.field("failures", array: { json in failures.forEach { json.element($0) } })
+    json.field("failures", array: { json in for failure in failures { json.element(failure) } })
   }
 }
