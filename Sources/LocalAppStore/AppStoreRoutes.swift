@@ -10,6 +10,8 @@ struct AppStoreRoutes {
 
   /// A scenario of more is played by the command, not over HTTP.
   private static let maximumAccounts = 100_000
+  /// A client that waits longer than an hour has been closed long since.
+  private static let maximumPatience: Int64 = 3600
   private static let der = "application/pkix-cert"
 
   func answer(_ request: HTTPRequest) -> HTTPResponse {
@@ -73,7 +75,13 @@ struct AppStoreRoutes {
       let day =
         try fields.instant("day") ?? desk.clock.now().advanced(byMilliseconds: -Scenario.dayMilliseconds)
       let scenario = Scenario(seed: UInt64(seed), accounts: Int(accounts), day: day)
-      let settings = ScenarioPlayer.Settings(gateway: gateway, token: try fields.text("token"))
+      var settings = ScenarioPlayer.Settings(gateway: gateway, token: try fields.text("token"))
+      if let seconds = try fields.integer("patience") {
+        guard (0...Self.maximumPatience).contains(seconds) else {
+          throw fields.failure("patience", "must be 0 to \(Self.maximumPatience) seconds")
+        }
+        settings.patience = Double(seconds)
+      }
       guard desk.begin(scenario, settings) else { return problem(409, "another scenario is being played") }
       return progress(status: 202)
     } catch { return problem(400, field: error.field, error.reason) }

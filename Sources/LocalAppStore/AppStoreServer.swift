@@ -8,7 +8,8 @@ import Synchronization
 ///
 /// - `GET /v1/root`: the trust anchor in DER. `GET /v1/xcode`: the certificate for Xcode and local testing.
 /// - `POST /v1/sign/{kind}` (transaction, renewal-info, notification, app-transaction) with a payload: `{"signed": "…"}`.
-/// - `POST /v1/scenario` with `{"gateway": URL, "seed": 1, "accounts": 100, "day": TIME, "token": …}`: 202; one at a time.
+/// - `POST /v1/scenario` with `{"gateway": URL, "seed": 1, "accounts": 100, "day": TIME, "token": …,
+///   "patience": SECONDS}`: 202; one at a time.
 ///   Scenarios sign under a root made from their seed: `GET /v1/scenario/root?seed=1`.
 /// - `GET /v1/scenario`: how far it is, and its report.
 public final class AppStoreServer: Sendable {

