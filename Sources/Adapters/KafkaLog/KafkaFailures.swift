@@ -35,6 +35,10 @@ enum KafkaFailures {
     }
   }
 
+  static func isLogIn(_ code: KafkaCode) -> Bool {
+    [.authentication, .tls, .saslAuthenticationFailed].contains(code)
+  }
+
   static func isFencing(_ error: KafkaError) -> Bool { kind(of: error) == .fenced }
 }
 

@@ -27,7 +27,9 @@ final class KafkaLogReader: LogReader {
   private static let pollMilliseconds: Int32 = 500
   private static let againMilliseconds: Int32 = 20
   private static let defaults = [
+    // What is fetched ahead, for each open partition.
     "queued.min.messages": "10000",
+    "queued.max.messages.kbytes": "4096",
     // A request that waits at the end of one partition holds up the first request for another: keep it short.
     "fetch.wait.max.ms": "20",
   ]

@@ -51,8 +51,6 @@ public struct KafkaLogSettings: Sendable, Hashable {
     "enable.metrics.push": "false",
     // A reader whose queue was full looks again after this: the default of a second shows as a stall.
     "fetch.queue.backoff.ms": "10",
-    // What is fetched ahead stays small: kilobytes per consumer, and per partition for a reader.
-    "queued.max.messages.kbytes": "16384",
     "check.crcs": "true",
     "connections.max.idle.ms": "0",
     "reconnect.backoff.max.ms": "1000",

@@ -115,10 +115,13 @@ extension KafkaWorker {
   /// The producer, or a new one: making it ends what the last one left open, one way or the other.
   func readyProducer() throws(LogFailure) -> KafkaProducer {
     if let producer { return producer }
-    let timeout = String(settings.transactionTimeoutMilliseconds)
+    // A record may not be under way for longer than its transaction; the same settings serve producers that have none.
+    let own = log.settings
+      .withDefaults(["transaction.timeout.ms": String(transactionMilliseconds), "linger.ms": "5"])
+      .capped(["message.timeout.ms", "delivery.timeout.ms"], at: transactionMilliseconds)
     do throws(KafkaError) {
       let fresh = try KafkaProducer(
-        settings: log.settings.withDefaults(["transaction.timeout.ms": timeout, "linger.ms": "5"]),
+        settings: own,
         transactionalId: "\(settings.group).\(settings.instance)", log: log.sink)
       do throws(KafkaError) {
         try fresh.initTransactions(milliseconds: KafkaWorker.initMilliseconds)

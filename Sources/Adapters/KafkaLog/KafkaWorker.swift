@@ -11,21 +11,20 @@ final class KafkaWorker: LogWorker {
   /// Set when another process took our identity over: everything fails from then on.
   var fenced: LogFailure?
 
-  private(set) var owned: Set<KafkaPartition> = []
+  var owned: Set<KafkaPartition> = []
   /// The next offset to hand out, of the partitions that `start` named.
-  private var positions: [KafkaPartition: Int64] = [:]
-  private var paused: Set<KafkaPartition> = []
-  private var atEnd: Set<KafkaPartition> = []
+  var positions: [KafkaPartition: Int64] = [:]
+  var paused: Set<KafkaPartition> = []
+  var atEnd: Set<KafkaPartition> = []
   private var current: GroupMembership?
-  private var held: KafkaConsumer.Event?
-  private var mustAnswer = false
+  var held: KafkaConsumer.Event?
+  var mustAnswer = false
   /// Told as revoked, and not let go yet.
-  private var leaving: (partitions: Set<KafkaPartition>, lost: Bool)?
+  var leaving: (partitions: Set<KafkaPartition>, lost: Bool)?
 
   /// At most so many bytes of records in one batch, whatever their number.
   private static let batchBytes = 32 << 20
   private static let closeMilliseconds: Int32 = 5_000
-  private static let seekMilliseconds: Int32 = 5_000
   // The heartbeats go on behind our back and tell that the process lives. That the worker itself is not stuck is told by
   // its polls; a slow store gets three sessions' time before the partitions move on.
   private static let sessionsPerPoll: Int64 = 3
@@ -42,13 +41,15 @@ final class KafkaWorker: LogWorker {
   }
 
   private static func join(_ log: KafkaLog, _ settings: WorkerSettings) throws(LogFailure) -> KafkaConsumer {
-    let session = settings.sessionTimeoutMilliseconds
+    let session = log.settings["session.timeout.ms"].flatMap { Int64($0) } ?? settings.sessionTimeoutMilliseconds
     let heartbeat = max(1, min(longestHeartbeatMilliseconds, session / heartbeatsPerSession))
     do throws(KafkaError) {
       let consumer = try KafkaConsumer(
         settings: log.settings.withDefaults([
           // A request that waits at the end of all partitions holds up one that was started again: keep it short.
           "fetch.wait.max.ms": "100",
+          // What is fetched ahead, for all partitions together.
+          "queued.max.messages.kbytes": "32768",
           "session.timeout.ms": String(session),
           "heartbeat.interval.ms": String(heartbeat),
           "max.poll.interval.ms": String(session * sessionsPerPoll),
@@ -148,6 +149,8 @@ final class KafkaWorker: LogWorker {
       }
       throw LogFailure(.lost, "\(partition), offset \(position): \(error)")
     }
+    // A refused log-in may be a broker that went down in mid-handshake: worth another try, and not the end of the stage.
+    if KafkaFailures.isLogIn(error.code) { throw LogFailure(.unavailable, error.description) }
     if kind == .refused { throw LogFailure(error) }
     // Brokers that come and go, a coordinator that moves, a poll that came late: librdkafka goes on by itself.
     return nil
@@ -164,99 +167,12 @@ final class KafkaWorker: LogWorker {
     return gone.isEmpty ? nil : .revoked(gone.map { TopicPartition($0) }.sorted(), lost: true)
   }
 
-  private func forget(_ partitions: [KafkaPartition], membership: Bool) {
+  func forget(_ partitions: [KafkaPartition], membership: Bool) {
     if membership { current = nil }
     owned.subtract(partitions)
     atEnd.subtract(partitions)
     paused.subtract(partitions)
     for partition in partitions { positions[partition] = nil }
-  }
-
-  func committed(_ partitions: [TopicPartition]) throws(LogFailure) -> [TopicPartition: Int64?] {
-    if let fenced { throw fenced }
-    // A commit of ours of unknown outcome is settled by the new producer, and only then is the answer final.
-    _ = try readyProducer()
-    do throws(KafkaError) {
-      let found = try consumer.committed(
-        partitions.map { KafkaPartition($0) }, milliseconds: KafkaLog.askMilliseconds)
-      return Dictionary(found.map { (TopicPartition($0.key), $0.value) }, uniquingKeysWith: { a, _ in a })
-    } catch {
-      throw LogFailure(error)
-    }
-  }
-
-  func start(_ offsets: [TopicPartition: Int64]) throws(LogFailure) {
-    if let fenced { throw fenced }
-    let wanted = Dictionary(offsets.map { (KafkaPartition($0.key), $0.value) }, uniquingKeysWith: { a, _ in a })
-    if let foreign = wanted.keys.first(where: { !owned.contains($0) }) {
-      throw LogFailure(.stale, "\(foreign) is not this worker's")
-    }
-    for (partition, bounds) in try log.bounds(Array(wanted.keys)) {
-      if let lost = KafkaLoss.failure(TopicPartition(partition), wanted[partition] ?? 0, bounds) { throw lost }
-    }
-    let moved = mustAnswer ? [:] : wanted.filter { positions[$0.key] != nil }
-    for (partition, offset) in wanted { positions[partition] = offset }
-    paused.subtract(wanted.keys)
-    atEnd.subtract(wanted.keys)
-    if case .endOfPartition(let partition, _)? = held, wanted[partition] != nil { held = nil }
-    let new = wanted.filter { moved[$0.key] == nil }
-    if !moved.isEmpty, !seek(moved) {
-      // Not in a state to be moved (still being started): hand it over anew.
-      do throws(KafkaError) {
-        if consumer.isCooperative { try consumer.release(Array(moved.keys)) }
-      } catch {
-        throw LogFailure(error)
-      }
-      return try take(only: wanted)
-    }
-    if !new.isEmpty { try take(only: new) }
-  }
-
-  private func seek(_ offsets: [KafkaPartition: Int64]) -> Bool {
-    do throws(KafkaError) {
-      try consumer.seek(offsets, milliseconds: KafkaWorker.seekMilliseconds)
-      try consumer.resume(Array(offsets.keys))
-      return true
-    } catch {
-      return false
-    }
-  }
-
-  /// Tells the client what to read, and so answers the group. One that takes its assignment as a whole is told all of it;
-  /// one that takes it bit by bit is told the new ones.
-  private func take(only wanted: [KafkaPartition: Int64] = [:]) throws(LogFailure) {
-    mustAnswer = false
-    do throws(KafkaError) {
-      try consumer.assign(consumer.isCooperative ? wanted : positions)
-      if !wanted.isEmpty { try consumer.resume(Array(wanted.keys)) }
-      let still = consumer.isCooperative ? [] : Array(paused)
-      if !still.isEmpty { try consumer.pause(still) }
-    } catch {
-      throw LogFailure(error)
-    }
-  }
-
-  func pause(_ partitions: [TopicPartition]) throws(LogFailure) {
-    let known = partitions.map { KafkaPartition($0) }.filter { positions[$0] != nil }
-    guard !known.isEmpty else { return }
-    paused.formUnion(known)
-    do throws(KafkaError) {
-      try consumer.pause(known)
-    } catch {
-      throw LogFailure(error)
-    }
-  }
-
-  func release(_ partitions: [TopicPartition]) throws(LogFailure) {
-    // The group asks once; a second answer would be taken for the answer to its next question.
-    guard let asked = leaving?.partitions, asked.isSubset(of: partitions.map { KafkaPartition($0) }) else { return }
-    leaving = nil
-    forget(Array(asked), membership: !consumer.isCooperative)
-    do throws(KafkaError) {
-      try consumer.release(Array(asked))
-    } catch {
-      throw LogFailure(error)
-    }
   }
 
   func membership() throws(LogFailure) -> Membership {

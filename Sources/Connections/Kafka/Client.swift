@@ -23,7 +23,7 @@ final class Client: @unchecked Sendable {
   let pointer: OpaquePointer
   private let callback: Unmanaged<Callback>
   private let topics = Mutex<[String: Topic]>([:])
-  private let refusal = Mutex<KafkaError?>(nil)
+  private let refusal = Mutex<(error: KafkaError, at: Int64)?>(nil)
   private let skipsClose: Bool
 
   /// `@unchecked Sendable`: librdkafka's topic handle is safe to use from any thread; freed once, in `deinit`.
@@ -106,7 +106,7 @@ final class Client: @unchecked Sendable {
       if original != RD_KAFKA_RESP_ERR_NO_ERROR { reported = KafkaCode(original) }
     }
     let error = KafkaError(severity, reported, text)
-    if Client.isRefusal(code) { refusal.withLock { $0 = error } }
+    if Client.isRefusal(code) { refusal.withLock { $0 = (error, monotonicMilliseconds()) } }
     return error
   }
 
@@ -115,8 +115,18 @@ final class Client: @unchecked Sendable {
       || code.rawValue == RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM.rawValue
   }
 
-  /// The broker's refusal to let us in, where there was one. A success clears it: passwords change under way.
-  var refused: KafkaError? { refusal.withLock { $0 } }
+  // librdkafka tries again about once a second, so a refusal that still holds has been told within this.
+  private static let refusalMilliseconds: Int64 = 5_000
+
+  /// The broker's refusal to let us in, while it holds. A success clears it: passwords change under way, and a broker that
+  /// goes down in the middle of a handshake looks like one.
+  var refused: KafkaError? {
+    refusal.withLock { refusal in
+      guard let found = refusal, monotonicMilliseconds() - found.at < Client.refusalMilliseconds else { return nil }
+      return found.error
+    }
+  }
+
   func clearRefusal() { refusal.withLock { $0 = nil } }
 
   /// Replaces a time-out by its known cause.

@@ -35,22 +35,27 @@ public final class KafkaAdmin: Sendable {
   deinit { thread.stop() }
 
   // A refused log-in shows aside from the call, so a long wait is cut into slices.
-  private static let sliceMilliseconds: Int32 = 250
+  // It grows, since a far-away cluster needs longer for one answer.
+  private static let firstSliceMilliseconds: Int32 = 250
+  private static let longestSliceMilliseconds: Int32 = 2_000
 
   /// Returns when a broker has answered. A refused password or certificate is told at once.
   public func connect(milliseconds: Int32) throws(KafkaError) {
     let deadline = monotonicMilliseconds() + Int64(milliseconds)
+    var slice = KafkaAdmin.firstSliceMilliseconds
     while true {
       do throws(KafkaError) {
         var metadata: UnsafePointer<rd_kafka_metadata>?
         try KafkaError.check(
-          rd_kafka_metadata(client.pointer, 0, nil, &metadata, KafkaAdmin.sliceMilliseconds), "reaching the brokers")
+          rd_kafka_metadata(client.pointer, 0, nil, &metadata, slice), "reaching the brokers")
         if let metadata { rd_kafka_metadata_destroy(metadata) }
         client.clearRefusal()
         return
       } catch {
         let explained = client.explained(error)
-        if Client.isRefusal(explained.code) || monotonicMilliseconds() >= deadline { throw explained }
+        let left = deadline - monotonicMilliseconds()
+        if Client.isRefusal(explained.code) || left <= 0 { throw explained }
+        slice = Int32(clamping: max(1, min(left, Int64(min(slice * 2, KafkaAdmin.longestSliceMilliseconds)))))
       }
     }
   }

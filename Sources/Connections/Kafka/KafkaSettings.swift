@@ -30,6 +30,15 @@ public struct KafkaSettings: Hashable, Sendable {
     return copy
   }
 
+  /// The same settings, with none of these numbers above the limit: for a role that cannot have what another role may.
+  public func capped(_ names: [String], at limit: Int64) -> KafkaSettings {
+    var copy = self
+    for name in names {
+      if let value = copy.values[name].flatMap({ Int64($0) }), value > limit { copy.values[name] = String(limit) }
+    }
+    return copy
+  }
+
   // librdkafka knows these by two names; a default must not undo what was set by the other.
   private static let aliases = [
     ["message.timeout.ms", "delivery.timeout.ms"], ["linger.ms", "queue.buffering.max.ms"],
