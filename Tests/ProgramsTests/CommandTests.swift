@@ -134,8 +134,12 @@ import Testing
     let errors = try #require(process.standardError as? Pipe)
     try process.run()
     // It says when it listens; only then is there something to stop.
-    let line = String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self)
-    #expect(line.contains("listening on 127.0.0.1:"))
+    var said = ""
+    while !said.contains(#""message":"listening","address":"127.0.0.1:"#) {
+      let data = errors.fileHandleForReading.availableData
+      try #require(!data.isEmpty, "it ended before it listened: \(said)")
+      said += String(decoding: data, as: UTF8.self)
+    }
     process.terminate()
     process.waitUntilExit()
     #expect(process.terminationReason == .exit)

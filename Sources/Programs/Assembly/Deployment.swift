@@ -21,7 +21,10 @@ public struct Deployment: Sendable {
   public static let defaultLog = "sqlite:purchases.log.db"
   public static let defaultStore = "sqlite:purchases.db"
 
-  public init(_ values: SettingValues, clock: any Clock = SystemClock()) throws(UsageError) {
+  /// - Parameter quietly: tools speak up only when something is wrong; services say what they do.
+  public init(
+    _ values: SettingValues, clock: any Clock = SystemClock(), quietly: Bool = true
+  ) throws(UsageError) {
     log = try LogAddress(values.text(.log) ?? Self.defaultLog, kafka: values.texts(.kafka))
     store = try StoreAddress(values.text(.store) ?? Self.defaultStore)
     let replication: Int16 = try values.number(.replication, 1...100) ?? 1
@@ -31,7 +34,7 @@ public struct Deployment: Sendable {
     group = try Self.name(values, .group) ?? "purchases"
     instance = try Self.name(values, .instance)
     self.clock = clock
-    logger = Logger(clock: clock, minimum: try values.flag(.verbose) ? .debug : .warning)
+    logger = Logger(clock: clock, minimum: try values.flag(.verbose) ? .debug : quietly ? .warning : .info)
     metrics = Metrics()
   }
 

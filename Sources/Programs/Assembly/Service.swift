@@ -95,7 +95,7 @@ public final class Service: Sendable {
     let reader = try store.reader()
     let metrics = deployment.metrics
     let probes = Gateway.Probes(
-      dead: { [self] in dead }, unready: { [self] in unready }, metrics: { metrics.text },
+      dead: { [self] in dead }, unready: { [self] in unready }, metrics: { [self] in measured },
       answered: { answered in
         metrics.count(
           "purchases_http_answers_total", "Answers by route and status",
@@ -114,18 +114,33 @@ public final class Service: Sendable {
 
   /// Serves `/livez`, `/readyz` and `/metrics` for a process without a gateway.
   public func openHealth(_ address: Address) throws -> UInt16 {
-    let metrics = deployment.metrics
     let server = try HTTPServer(HTTPServer.Settings(address: address.host, port: address.port)) { [self] request in
       switch "/" + request.path.joined(separator: "/") {
       case "/livez": Self.answer(dead.map { [$0] } ?? [])
       case "/readyz": Self.answer(unready)
       case "/metrics":
-        HTTPResponse(status: 200, contentType: "text/plain; version=0.0.4", body: Array(metrics.text.utf8))
+        HTTPResponse(status: 200, contentType: "text/plain; version=0.0.4", body: Array(measured.utf8))
       default: HTTPResponse(status: 404, contentType: "text/plain", body: Array("no such path\n".utf8))
       }
     }
     parts.withLock { $0.health = server }
     return server.port
+  }
+
+  /// The metrics, with the lag of each stage as it is at this moment.
+  private var measured: String {
+    let progress = GroupProgress(log: log, topics: deployment.topics)
+    defer { progress.close() }
+    for stage in stages {
+      for topic in stage.topics {
+        // A log that can't be reached shows in /readyz; the other metrics are worth having all the same.
+        guard let lag = try? progress.lag(group: stage.group, topic: topic) else { continue }
+        deployment.metrics.set(
+          "purchases_lag_records", "Offsets between a stage and the end of a topic, transaction marks included",
+          ["stage": stage.name.rawValue, "topic": topic.rawValue], to: Double(lag))
+      }
+    }
+    return deployment.metrics.text
   }
 
   private static func answer(_ reasons: [String]) -> HTTPResponse {

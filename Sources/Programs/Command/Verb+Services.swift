@@ -40,7 +40,7 @@ extension Verb {
   private static func service(_ call: Call, stages names: [StageName], gateway: Bool) throws -> Int32 {
     let stop = StopSignal()
     Signals.stop(stop)
-    let deployment = try Deployment(call.values)
+    let deployment = try Deployment(call.values, quietly: call.values.flag(.untilIdle))
     let factory = StageFactory(call.values, deployment)
     let catalogue = names.contains(.entitlements) ? try factory.catalogueFile() : nil
     let service = try Service(deployment, stages: try factory.stages(names), catalogue: catalogue, stop: stop)
@@ -48,10 +48,11 @@ extension Verb {
       if gateway {
         let settings = try GatewaySettings(call.values, deployment).settings
         let port = try service.openGateway(settings)
-        Output.error("listening on \(settings.http.address):\(port)")
+        deployment.logger.info("listening", ["address": Address(host: settings.http.address, port: port).description])
       } else if let text = call.values.text(.health) {
         let address = try Address(text, setting: .health)
-        Output.error("health on \(address.host):\(try service.openHealth(address))")
+        let port = try service.openHealth(address)
+        deployment.logger.info("health is served", ["address": Address(host: address.host, port: port).description])
       }
       if try call.values.flag(.untilIdle) { try service.waitUntilIdle() } else { stop.wait() }
     } catch {
