@@ -72,7 +72,9 @@ public struct AuditTool {
     return try InclusionProof(parsing: text).check(key: try AuditKey.verifier(values, deployment))
   }
 
-  private func live(_ log: any EventLog) throws -> LiveLog {
+  private func live(_ log: any EventLog) throws -> LiveLog { try Self.live(log, deployment) }
+
+  static func live(_ log: any EventLog, _ deployment: Deployment) throws -> LiveLog {
     try LiveLog(
       log, topics: deployment.topics,
       groups: [

@@ -39,6 +39,8 @@ public struct StageFactory {
     }
   }
 
+  static let demoOwnership: any Stage = OwnershipStage(OwnershipSettings())
+
   public func entitlements(_ catalogue: Catalogue) -> any Stage { EntitlementsStage(catalogue: catalogue) }
 
   /// The catalogue of the settings, else the newest that the entitlements stage has left in the store.

@@ -1,5 +1,5 @@
 /// Every command, in the order of the help.
 let verbs: [Verb] = [
-  .run, .gateway, .stage, .publish, .tail, .verify, .state, .explain, .replay, .auditVerify, .auditProve,
-  .auditCheck, .auditExport, .quarantineList, .topics, .doctor,
+  .demo, .run, .gateway, .stage, .publish, .tail, .verify, .state, .explain, .replay, .auditVerify, .auditProve,
+  .auditCheck, .auditExport, .quarantineList, .topics, .doctor, .appstore, .appstoreSign,
 ]
