@@ -17,6 +17,10 @@ public struct Demo {
   /// Clients that talk to the gateway at a time.
   static let connections = 16
 
+  /// Longer than auditing waits before it signs for a partition that has come to rest; far shorter than the minutes that
+  /// the scenario counts in.
+  static let quietMilliseconds: Int64 = 10_000
+
   public struct Settings: Sendable {
     public var seed: UInt64
     public var accounts: Int
@@ -109,6 +113,9 @@ public struct Demo {
     }
     clock.advance(to: scenario.end.advanced(byMilliseconds: RunnerSettings.settlingMilliseconds))
     progress("the day is over; working off what is left")
+    try service.waitUntilIdle(upTo: .entitlements)
+    // Checkpoints of what is quiet wait for log time to move on; nothing of the day is due so soon after it.
+    clock.advance(to: scenario.end.advanced(byMilliseconds: Self.quietMilliseconds))
     try service.waitUntilIdle()
   }
 

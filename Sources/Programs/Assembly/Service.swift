@@ -175,7 +175,8 @@ public final class Service: Sendable {
 
   /// Waits until the stages of this process have worked off all there is, or the stop is asked for. Stages are asked in the
   /// order in which records travel: once one is idle, only those after it can get more to do.
-  public func waitUntilIdle() throws {
+  /// - Parameter last: the last stage that is asked; those behind it may still have work.
+  public func waitUntilIdle(upTo last: StageName = .auditing) throws {
     let progress = GroupProgress(log: log, topics: deployment.topics)
     let reader = try store?.reader()
     defer {
@@ -183,12 +184,14 @@ public final class Service: Sendable {
       reader?.close()
     }
     while !stop.isSet {
-      if try isIdle(progress, reader) { return }
+      if try isIdle(progress, reader, upTo: last) { return }
       stop.wait(milliseconds: Self.idlePollMilliseconds)
     }
   }
 
-  private func isIdle(_ progress: GroupProgress, _ reader: (any StoreReader)?) throws -> Bool {
+  private func isIdle(
+    _ progress: GroupProgress, _ reader: (any StoreReader)?, upTo last: StageName
+  ) throws -> Bool {
     let now = deployment.clock.now()
     for stage in stages {
       for topic in stage.topics where try !progress.isIdle(group: stage.group, topic: topic, now: now) { return false }
@@ -203,6 +206,7 @@ public final class Service: Sendable {
         guard try AuditProgress.isSettled(reader) else { return false }
       case .verification, .ownership: break
       }
+      if stage.name == last { break }
     }
     return true
   }
