@@ -75,6 +75,16 @@ struct StageTests {
     #expect(try verified.parts.first?.transactionRevision().transaction.text == "2000000900000002")
   }
 
+  @Test(arguments: [nil, "user/42"] as [String?])
+  func aVerdictNamesItsTransactionWhateverTheProducerCalledIt(subject: String?) throws {
+    let proof = store.sign(TestStore.transaction())
+    let verified = try decide(.paymentPurchased, purchased(proof), subject: subject)
+    let rejected = try decide(.paymentPurchased, purchased(String(proof.dropLast(4)) + "AAAA"), subject: subject)
+    #expect(try event(verified).1.type == .purchaseVerified)
+    #expect(try event(rejected).1.type == .purchaseRejected)
+    for actions in [verified, rejected] { #expect(try event(actions).0.subject == "Production/2000000900000002") }
+  }
+
   @Test func aNotificationIsVerifiedUnderThePurchaseInside() throws {
     let inner = store.sign(TestStore.transaction())
     let proof = store.sign(TestStore.notification(["signedTransactionInfo": .string(inner)]))
