@@ -34,9 +34,10 @@ import Testing
       case .granted(let at): (.entitlements, .paymentFinishable, at)
       }
     let envelope = Envelope(id: "x", source: "/test", type: type, subject: subject, time: instant(at))
+    let data = #"{"account":"a","environment":"Sandbox","transactionId":"7","signedTransaction":"a.b.c"}"#
     log.append(
       Record(
-        key: Array("Sandbox/\(type.rawValue)".utf8), value: Array(#"{"transactionId":"7"}"#.utf8),
+        key: Array("Sandbox/\(type.rawValue)".utf8), value: Array(data.utf8),
         headers: envelope.headers,
         timestamp: instant(at)), to: topic)
   }
@@ -205,6 +206,30 @@ import Testing
       harness.settle(now: instant(2 * Self.hour))
       #expect(harness.anomalies.first?.subject?.text == "Sandbox/7", "subject \(subject ?? "none")")
     }
+  }
+
+  @Test(arguments: [Int64.min, -1, Int64.max]) func anyTimestampIsBorne(milliseconds: Int64) throws {
+    let settings = try Fixture.settings(partitions: 1)
+    let log = MemoryLog(settings.topics)
+    let envelope = Envelope(id: "x", source: "/test", type: .paymentFinished, subject: "Sandbox/7")
+    let alarm = [
+      Header("purchases-quarantine-stage", "ownership"), Header("purchases-quarantine-topic", "t"),
+      Header("purchases-quarantine-partition", "0"), Header("purchases-quarantine-offset", "0"),
+      Header("purchases-quarantine-alarm", "1"),
+    ]
+    for (topic, headers) in [(Topic.received, envelope.headers), (.quarantine, alarm)] {
+      for _ in 0..<3 {
+        log.append(
+          Record(key: nil, value: nil, headers: headers, timestamp: Instant(milliseconds: milliseconds)), to: topic)
+      }
+    }
+    let harness = StageHarness(AuditingStage(settings), log)
+    harness.work(TopicPartition("purchases.received", 0), 3)
+    harness.work(TopicPartition("purchases.quarantine", 0), 3)
+    harness.settle(now: instant(0))
+    #expect(harness.anomalies.filter { $0.kind == .unreadableInInternalTopic }.count == 3)
+    #expect(harness.anomalies.filter { $0.kind == .finishedWithoutGrant }.count == (milliseconds < 0 ? 1 : 0))
+    #expect(try AuditProgress.isSettled(harness.reader))
   }
 
   @Test func headersThatNobodyCanStoreAreNoKeys() {

@@ -89,9 +89,10 @@ extension AuditingStage {
         continue
       }
       for (index, finding) in anomalies.enumerated() {
-        let age = workedOff.milliseconds - finding.since.milliseconds
+        let since = finding.since.clamped
         let anomaly = AuditAnomaly(
-          kind: finding.kind, subject: subject, since: finding.since, ageMilliseconds: age,
+          kind: finding.kind, subject: subject, since: since,
+          ageMilliseconds: max(0, workedOff.clamped.milliseconds - since.milliseconds),
           explanation: finding.kind.explanation)
         found.append(
           Scheduled(
@@ -104,6 +105,12 @@ extension AuditingStage {
     if !quiet.isEmpty { found.append(Scheduled(event: nil, id: "", writes: quiet, timestamp: now)) }
     return found
   }
+}
+
+extension Instant {
+  /// The nearest time from 1970 to 9999: a foreign producer's record may carry any number, and what is said of it must be
+  /// readable.
+  var clamped: Instant { Instant(milliseconds: min(max(milliseconds, 0), 253_402_300_799_999)) }
 }
 
 extension AuditAnomaly.Kind {

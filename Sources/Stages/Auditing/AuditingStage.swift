@@ -59,7 +59,8 @@ public struct AuditingStage: Stage {
   private func alarm(_ stored: StoredRecord) -> Outgoing? {
     guard let mark = QuarantineMark(stored.record), mark.isAlarm else { return nil }
     let anomaly = AuditAnomaly(
-      kind: .unreadableInInternalTopic, coordinates: mark.origin, since: stored.record.timestamp, ageMilliseconds: 0,
+      kind: .unreadableInInternalTopic, coordinates: mark.origin, since: stored.record.timestamp.clamped,
+      ageMilliseconds: 0,
       explanation: "stage \(mark.stage) could not read a record that only stages of this pipeline may write")
     return Outgoing(
       topic: .audit, key: stored.coordinates.topicPartition.description, type: .auditAnomalyFound,

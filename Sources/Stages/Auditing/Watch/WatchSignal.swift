@@ -30,19 +30,12 @@ enum WatchSignal: Sendable, Hashable {
     return (signal, subject)
   }
 
-  /// A producer that isn't ours may leave the subject out: then the data and the key's environment say it.
+  /// A producer that isn't ours may leave the subject out, or have one of its own: then the event itself tells, as it does
+  /// to the stage that judges it.
   private static func foreign(_ record: Record) -> TransactionSubject? {
-    guard let value = record.value, let fields = try? Fields(parsing: value),
-      let transaction: TransactionID = try? fields.identifier("transactionId"),
-      let environment = keyEnvironment(record) ?? (try? fields.environment())
+    guard let data = record.value, let type = try? Envelope(reading: record).type,
+      let event = try? ReceivedEvent(type: type, fields: Fields(fromOutside: data))
     else { return nil }
-    return TransactionSubject(environment, transaction)
-  }
-
-  private static func keyEnvironment(_ record: Record) -> Environment? {
-    guard let key = record.key, let slash = key.firstIndex(of: UInt8(ascii: "/")),
-      let text = String(validating: key[..<slash], as: UTF8.self)
-    else { return nil }
-    return Environment(rawValue: text)
+    return ReceivedRecord(event, data: data).subject
   }
 }
