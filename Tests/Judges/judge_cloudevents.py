@@ -1,6 +1,5 @@
 """The CloudEvents SDK and confluent-kafka: they read our records, and we read theirs."""
 
-import functools
 import json
 import os
 import pathlib
@@ -14,7 +13,7 @@ from cloudevents.core.v1.event import CloudEvent
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from contract import event_faults, faults
-from judging import ROOT, Skip, examples, line, purchases, wire_type
+from judging import ROOT, Skip, examples, line, once, purchases, wire_type
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 # A broker that says nothing for so long is not there.
@@ -94,7 +93,7 @@ def event(message):
     return kafka.from_kafka_event(kafka.KafkaMessage(headers=head, key=message.key(), value=message.value()))
 
 
-@functools.cache
+@once
 def published():
     deployment = Deployment()
     lines = {}
@@ -163,7 +162,7 @@ FAILED = {
 }
 
 
-@functools.cache
+@once
 def foreign_run():
     """One good event, sent twice; one that names no account; and much that is no event of ours."""
     deployment = Deployment()

@@ -1,6 +1,5 @@
 """Python's jsonschema and the CloudEvents SDK over every record that a demo leaves in the topics."""
 
-import functools
 import json
 import pathlib
 import tempfile
@@ -9,12 +8,12 @@ from collections import Counter, defaultdict
 from cloudevents.core.bindings import kafka
 
 from contract import channel_types, event_faults, faults
-from judging import purchases
+from judging import once, purchases
 
 TOPICS = ["received", "verified", "owned", "entitlements", "entitlement-state", "parked", "quarantine", "audit"]
 
 
-@functools.cache
+@once
 def demo():
     """Every record of every topic, as `purchases tail` prints them, by topic."""
     with tempfile.TemporaryDirectory(prefix="purchases-judges.") as folder:

@@ -1,5 +1,6 @@
 """What the judges share: where things are, and how the program under judgement is called. Standard library only."""
 
+import functools
 import json
 import os
 import pathlib
@@ -16,6 +17,26 @@ RUN_SECONDS = 300
 
 class Skip(Exception):
     """This judge can't be asked here; the text says why."""
+
+
+def once(body):
+    """What several judges look at is made once; where that fails, it fails for each of them without another try."""
+
+    @functools.cache
+    def outcome():
+        try:
+            return body(), None
+        except Exception as error:
+            return None, error
+
+    @functools.wraps(body)
+    def ask():
+        value, error = outcome()
+        if error is not None:
+            raise error
+        return value
+
+    return ask
 
 
 def purchases(*arguments, input=None, status=0):
