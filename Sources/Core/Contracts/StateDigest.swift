@@ -41,8 +41,8 @@ public struct StateDigest: Sendable, Hashable {
     digest = SHA256.digest(digest + bytes).bytes
   }
 
-  /// nil for an account that has nothing.
-  static func canonical(_ view: AccountView) -> [UInt8]? {
+  /// What the digest takes in of an account; nil for one that has nothing.
+  public static func canonical(_ view: AccountView) -> [UInt8]? {
     let balances = view.balances.filter { $0.amount != 0 }
     guard !view.entitlements.isEmpty || !balances.isEmpty || !view.permits.isEmpty else { return nil }
     var writer = JSONWriter()

@@ -38,7 +38,11 @@ extension AccountState {
     var begins = false
     for interval in intervals where interval.key == open.key && !interval.isRevoked {
       if interval.start <= now && now < interval.end { return granted }
-      if interval.start > now { begins = true }
+      guard interval.start > now else { continue }
+      // Time that follows on what the account has already is granted as safely as that is.
+      let held = published.first { $0.entitlement == interval.entitlement }
+      if let held, interval.start <= held.state.endsAt ?? .distantFuture { return granted }
+      begins = true
     }
     return begins
       ? answer(.pending, .none, Permit.Reason.notBegun) : answer(.finishable, .none, Permit.Reason.expired)

@@ -5,9 +5,19 @@ public enum IdentifierRule {
   public static let maximumBytes = 128
 
   public static func accepts(_ text: String) -> Bool {
-    let utf8 = text.utf8
-    guard !utf8.isEmpty, utf8.count <= maximumBytes else { return false }
-    return utf8.allSatisfy { $0 > 0x20 && $0 != 0x7f && $0 != 0x2f }
+    let count = text.utf8.count
+    guard count > 0, count <= maximumBytes else { return false }
+    var text = text
+    return text.withUTF8 { bytes in
+      // A plain loop over the bytes: each record reads a dozen identifiers.
+      var index = 0
+      while index < count {
+        let byte = bytes[index]
+        guard byte > 0x20, byte != 0x7f, byte != 0x2f else { return false }
+        index += 1
+      }
+      return true
+    }
   }
 
   /// Transaction ids as Apple issues them: decimal digits.
@@ -78,27 +88,36 @@ public struct Account: Identifier {
   public let text: String
   public init?(_ text: String) {
     guard IdentifierRule.accepts(text) else { return nil }
-    self.text = Account.isUUID(text) ? text.lowercased() : text
+    self.text = Account.isUUID(text) ? Account.inLowerCase(text) : text
   }
 
   /// The account that an `appAccountToken` names: nil for what is not a UUID and for the UUID of zeroes, which libraries
   /// send when they have none.
   public init?(token: String) {
     guard Account.isUUID(token), token != "00000000-0000-0000-0000-000000000000" else { return nil }
-    self.text = token.lowercased()
+    self.text = Account.inLowerCase(token)
+  }
+
+  private static func inLowerCase(_ text: String) -> String {
+    text.utf8.contains { $0 >= 65 && $0 <= 90 } ? text.lowercased() : text
   }
 
   public static func isUUID(_ text: String) -> Bool {
-    let utf8 = Array(text.utf8)
-    guard utf8.count == 36 else { return false }
-    for (index, byte) in utf8.enumerated() {
-      switch index {
-      case 8, 13, 18, 23: guard byte == 45 else { return false }
-      default:
-        let isHex = (byte >= 48 && byte <= 57) || (byte | 0x20 >= 97 && byte | 0x20 <= 102)
-        guard isHex else { return false }
+    guard text.utf8.count == 36 else { return false }
+    var text = text
+    return text.withUTF8 { bytes in
+      var index = 0
+      while index < 36 {
+        let byte = bytes[index]
+        switch index {
+        case 8, 13, 18, 23: guard byte == 45 else { return false }
+        default:
+          let isHex = (byte >= 48 && byte <= 57) || (byte | 0x20 >= 97 && byte | 0x20 <= 102)
+          guard isHex else { return false }
+        }
+        index += 1
       }
+      return true
     }
-    return true
   }
 }

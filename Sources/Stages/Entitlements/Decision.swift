@@ -63,6 +63,8 @@ struct Decision {
     if let row, row["status"].text != Permit.Status.pending.rawValue || permit.status == .pending { return }
     guard permit.status == .finishable else {
       write(permit, subject)
+      // So that whoever lists accounts finds the answer.
+      try change(subject, Cause(event: sourceID)) { _ in ([], ()) }
       return
     }
     let cause = Cause(

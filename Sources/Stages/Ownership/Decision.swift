@@ -42,12 +42,13 @@ struct Decision {
       return
     }
     var chain = try chain(proof.environment, original)
-    let sender = proof.sender.map { aliases.resolve(proof.environment, $0) }
+    // Who waits for an answer: the authenticated sender; of a report without one the account that this very proof names.
+    let sender = (proof.sender ?? proof.named).map { aliases.resolve(proof.environment, $0) }
     for statement in proof.statements {
       _ = chain.row.keep(statement.kept)
       chain.row.ownership.note(statement.token, statement.kept.rank)
     }
-    if let sender {
+    if proof.sender != nil, let sender {
       chain.row.ownership.claim(
         Ownership.Claim(account: sender, source: proof.event.proof),
         isRestore: proof.event.report.type == .paymentRestored, isShareable: chain.row.isShareable,
@@ -57,7 +58,7 @@ struct Decision {
     let whole = chain.row.parts + incoming.filter { part in !chain.row.parts.contains { $0.digest == part.digest } }
     settle(&chain)
     func report(of account: Account) -> Report? {
-      sender == nil || sender == account ? proof.event.report : nil
+      !proof.isReported || sender == account ? proof.event.report : nil
     }
     func owned(_ account: Account, _ basis: OwnershipBasis, _ parts: [SignedPart]) -> OwnedEvent {
       .owned(

@@ -23,13 +23,14 @@ enum Reading: Sendable {
     var environment: Environment { event.environment }
     var accounts: [Account] { statements.compactMap(\.token) + [event.report.account].compactMap(\.self) }
 
+    /// Whether a client sent it as a purchase of its own, and waits for a permit.
+    var isReported: Bool { event.report.type == .paymentPurchased || event.report.type == .paymentRestored }
+
     /// The account that sent it as its purchase: the sender vouches for who it is.
-    var sender: Account? {
-      switch event.report.type {
-      case .paymentPurchased, .paymentRestored: event.report.account
-      default: nil
-      }
-    }
+    var sender: Account? { isReported ? event.report.account : nil }
+
+    /// The account that a reported proof itself names.
+    var named: Account? { isReported ? statements.lazy.compactMap(\.token).first : nil }
   }
 
   struct Statement: Sendable {

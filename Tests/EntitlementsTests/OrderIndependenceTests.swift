@@ -1,0 +1,231 @@
+import Glibc
+import PurchasesContracts
+import PurchasesCore
+import PurchasesTestKit
+import Testing
+
+/// A small generator with a seed: the same seed plays the same histories.
+struct Dice: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  // splitmix64: every state is a good one.
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+
+  mutating func roll(_ range: ClosedRange<Int64>) -> Int64 { Int64.random(in: range, using: &self) }
+  mutating func chance(_ oneIn: Int64) -> Bool { roll(1...oneIn) == 1 }
+}
+
+/// Random purchases of one account, and of the accounts that it passes purchases to: what Apple says about them, who
+/// reports it, and how often.
+struct History {
+  struct Item {
+    var key: String
+    var event: VerifiedEvent
+  }
+
+  var items: [Item] = []
+
+  /// Instants on a coarse grid, so that dates meet: equal ones are where orders go wrong.
+  static let grid: Int64 = 250
+  static let horizon: Int64 = 10_000
+
+  init(number: Int, _ dice: inout Dice) {
+    let owner = Self.account(number, 0)
+    for chain in 0...(dice.chance(4) ? 1 : 0) {
+      let id = "\(number * 10 + chain)0"
+      let token: String? = dice.chance(2) ? owner : nil
+      switch dice.roll(1...5) {
+      case 1: consumables(id, owner, token, &dice)
+      case 2: oneTime(id, "pro.lifetime", .nonConsumable, owner, token, &dice)
+      case 3: oneTime(id, "season", .nonRenewing, owner, token, &dice)
+      default: subscription(id, owner, token, number, &dice)
+      }
+    }
+  }
+
+  static func account(_ number: Int, _ which: Int) -> String {
+    let digits = String(number)
+    return "aaaaaaaa-0000-4000-800\(which)-" + String(repeating: "0", count: 12 - digits.count) + digits
+  }
+
+  private static func instant(_ dice: inout Dice) -> Int64 { dice.roll(1...horizon / grid) * grid }
+
+  private mutating func add(
+    _ sample: SampleTransaction, _ owner: String, renewal: SampleRenewal? = nil, _ dice: inout Dice
+  ) {
+    let key = "\(sample.environment.rawValue)/\(sample.original)"
+    if dice.chance(2) || renewal != nil {
+      let uuid = "n-\(sample.original)-\(items.count)"
+      items.append(Item(key: key, event: sample.notified(uuid, "ANY", renewal: renewal)))
+    }
+    if dice.chance(2) {
+      items.append(Item(key: key, event: sample.reported(by: owner, as: dice.chance(3) ? .paymentRestored : .paymentPurchased)))
+    }
+  }
+
+  private mutating func consumables(_ id: String, _ owner: String, _ token: String?, _ dice: inout Dice) {
+    var sample = SampleTransaction(
+      id, dice.chance(3) ? "gems.7" : "coins.100", .consumable, signed: Self.instant(&dice),
+      purchased: Self.instant(&dice), quantity: dice.roll(1...3), token: token)
+    for _ in 0...dice.roll(0...2) {
+      add(sample, owner, &dice)
+      revise(&sample, &dice)
+    }
+  }
+
+  /// The next statement about the same purchase: refunded, in part, or not any more, at a date that may be the same.
+  private func revise(_ sample: inout SampleTransaction, _ dice: inout Dice) {
+    sample.signed += dice.roll(0...2) * Self.grid
+    if sample.revoked == nil {
+      sample.revoked = min(sample.signed, Self.instant(&dice))
+      sample.percentage = dice.chance(2) ? dice.roll(0...100_000) : nil
+    } else {
+      sample.revoked = nil
+      sample.percentage = nil
+    }
+  }
+
+  private mutating func oneTime(
+    _ id: String, _ product: String, _ type: ProductType, _ owner: String, _ token: String?, _ dice: inout Dice
+  ) {
+    let start = Self.instant(&dice)
+    var sample = SampleTransaction(
+      id, product, type, signed: start, purchased: start, quantity: dice.chance(3) ? 2 : nil, token: token)
+    for copy in 0...dice.roll(0...3) {
+      add(sample, owner, &dice)
+      if dice.chance(2) {
+        // A restore mints a new transaction id and keeps the original date.
+        sample.transaction = "\(id)\(copy)"
+        sample.originallyPurchased = start
+        sample.signed += Self.grid
+      } else {
+        revise(&sample, &dice)
+      }
+    }
+  }
+
+  private mutating func subscription(
+    _ id: String, _ owner: String, _ token: String?, _ number: Int, _ dice: inout Dice
+  ) {
+    var start = Self.instant(&dice)
+    var token = token
+    for period in 0...dice.roll(0...3) {
+      let length = dice.roll(1...6) * Self.grid
+      var sample = SampleTransaction(
+        period == 0 ? id : "\(id)\(period)", original: id, dice.chance(2) ? "gold.monthly" : "silver.monthly", .autoRenewable,
+        signed: start, purchased: start, expires: start + length, lineItem: dice.chance(4) ? nil : "7\(id)\(period)",
+        token: token)
+      let renewal: SampleRenewal? =
+        dice.chance(2)
+        ? SampleRenewal(
+          id, sample.product, signed: start + dice.roll(0...4) * Self.grid,
+          grace: dice.chance(2) ? start + length + dice.roll(0...4) * Self.grid : nil, autoRenews: dice.chance(2)) : nil
+      add(sample, owner, renewal: renewal, &dice)
+      if dice.chance(3) {
+        revise(&sample, &dice)
+        sample.isUpgraded = dice.chance(4)
+        add(sample, owner, &dice)
+      }
+      // Now and then a newer statement names another account: the chain goes over to it.
+      if token != nil, dice.chance(5) { token = Self.account(number, 1) }
+      start += dice.roll(1...8) * Self.grid
+    }
+  }
+}
+
+@Suite struct OrderIndependenceTests {
+  /// 10,200 histories in worlds of 100; each world is played in its own order, shuffled, and shuffled with duplicates.
+  static let worlds = getenv("WORLDS").flatMap { Int(String(cString: $0)) } ?? 102
+  static let historiesPerWorld = 100
+
+  static let seed: UInt64 = getenv("SEED").flatMap { UInt64(String(cString: $0)) } ?? UInt64.random(in: 0...UInt64(Int64.max))
+
+  @Test func anyOrderEndsTheSame() async {
+    print("order independence: SEED=\(Self.seed), \(Self.worlds * Self.historiesPerWorld) histories")
+    await withTaskGroup(of: Void.self) { group in
+      for world in 0..<Self.worlds {
+        group.addTask { Self.play(world) }
+      }
+    }
+  }
+
+  static func play(_ world: Int) {
+    var dice = Dice(seed: seed &+ UInt64(world) &* 1_000_003)
+    var items: [History.Item] = []
+    for history in 0..<historiesPerWorld { items += History(number: history + 1, &dice).items }
+    let expected = run(items, ticks: 0, partitions: 3, &dice)
+    var shuffled = items.shuffled(using: &dice)
+    for _ in 0..<items.count / 4 {
+      shuffled.insert(items[Int(dice.roll(0...Int64(items.count - 1)))], at: Int(dice.roll(0...Int64(shuffled.count))))
+    }
+    let other = run(shuffled, ticks: 5, partitions: 5, &dice)
+    let (one, two) = (expected.digest(at: end), other.digest(at: end))
+    #expect(one.accounts > Int64(historiesPerWorld / 2))
+    #expect(
+      one.hex == two.hex,
+      "SEED=\(seed) world \(world): \(one == two ? "" : difference(expected, other))")
+    check(expected, world)
+    check(other, world)
+  }
+
+  /// The first account that two worlds disagree about, in both.
+  static func difference(_ a: World, _ b: World) -> String {
+    let (a, b) = (a.states(at: end), b.states(at: end))
+    for key in Set(a.keys).union(b.keys).sorted() where a[key] != b[key] {
+      return "\(key): \(a[key] ?? "-") or \(b[key] ?? "-")"
+    }
+    return "no account"
+  }
+
+  static let end = History.horizon * 3
+
+  /// As the samples, with a season that ends within the histories.
+  static let catalogue = Samples.catalogue(
+    String(decoding: Samples.catalogue.json, as: UTF8.self).replacing("P30D", with: "PT2S"))
+
+  static func run(_ items: [History.Item], ticks: Int64, partitions: Int32, _ dice: inout Dice) -> World {
+    let world = World(catalogue, partitions: partitions)
+    // Log time passes while the facts come in: some are in the future then, some long past.
+    let start = dice.roll(0...History.horizon)
+    for (index, item) in items.enumerated() {
+      let now = start + Int64(index) * History.horizon / Int64(items.count)
+      world.feed(item.event, key: item.key, at: now)
+      if ticks > 0, dice.chance(Int64(items.count) / ticks) { world.tick(now) }
+    }
+    world.tick(end)
+    return world
+  }
+
+  /// What was published is what the facts say, and versions have no gap.
+  static func check(_ world: World, _ number: Int) {
+    for row in world.entitlements.tables.rows(.account) {
+      guard let account = try? AccountRow(row) else {
+        Issue.record("an account can't be read")
+        continue
+      }
+      let now = Access.active(account.state.facts, world.catalogue, at: Instant(milliseconds: end))
+      let published = account.state.published
+      #expect(
+        published.map(\.entitlement) == now.map(\.entitlement) && published.map(\.state) == now.map(\.state),
+        "SEED=\(seed) world \(number) account \(account.account)")
+      #expect(account.state.dueAt.map { $0.milliseconds > end } ?? true)
+    }
+    var versions: [String: [Int64]] = [:]
+    for row in world.entitlements.tables.unordered(.change) {
+      versions[row.key.values[1].text ?? "", default: []].append(row.key.values[2].integer ?? 0)
+    }
+    for (account, versions) in versions {
+      #expect(versions.sorted() == (1...Int64(versions.count)).map { $0 })
+      #expect(world.row(account)?.version == Int64(versions.count))
+    }
+    #expect(world.quarantined.isEmpty, "\(world.quarantined.prefix(1))")
+  }
+}

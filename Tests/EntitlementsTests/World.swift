@@ -1,0 +1,188 @@
+import PurchasesContracts
+import PurchasesCore
+import PurchasesEntitlements
+import PurchasesOwnership
+import PurchasesTestKit
+
+/// Ownership and entitlements one behind the other, as two processes with a log between them would run.
+final class World {
+  let topics: TopicSettings
+  let ownership: InMemoryStage
+  var entitlements: InMemoryStage
+  var catalogue: Catalogue
+  private var places: InMemoryPlaces
+  /// Everything that left either stage, in order.
+  private(set) var records: [StoredRecord] = []
+  private(set) var quarantined: [String] = []
+
+  init(_ catalogue: Catalogue = Samples.catalogue, partitions: Int32 = 3, policy: RestorePolicy = .keep) {
+    topics = TopicSettings(partitions: partitions)
+    self.catalogue = catalogue
+    ownership = InMemoryStage(OwnershipStage(OwnershipSettings(restorePolicy: policy)), topics: topics)
+    entitlements = InMemoryStage(EntitlementsStage(catalogue: catalogue), topics: topics)
+    places = InMemoryPlaces(partitions: partitions)
+  }
+
+  func relearn(_ catalogue: Catalogue) {
+    self.catalogue = catalogue
+    entitlements = InMemoryStage(EntitlementsStage(catalogue: catalogue), tables: entitlements.tables, topics: topics)
+  }
+
+  /// Hands an event to ownership and what comes of it to entitlements.
+  @discardableResult
+  func feed(_ event: VerifiedEvent, key: String, at milliseconds: Int64) -> [EntitlementEvent] {
+    let stored = places.place(event.record(key: key, at: milliseconds, topics: topics))
+    let actions = ownership.actions(stored)
+    note(actions)
+    return ownership.records(stored, actions).flatMap { forward($0) }
+  }
+
+  @discardableResult
+  func feed(_ sample: SampleTransaction, by account: String?, as type: EventType = .paymentPurchased, at: Int64)
+    -> [EntitlementEvent]
+  {
+    feed(sample.reported(by: account, as: type), key: "\(sample.environment.rawValue)/\(sample.original)", at: at)
+  }
+
+  @discardableResult
+  func notify(
+    _ sample: SampleTransaction, _ uuid: String, _ type: String, subtype: String? = nil, renewal: SampleRenewal? = nil,
+    at: Int64
+  ) -> [EntitlementEvent] {
+    feed(
+      sample.notified(uuid, type, subtype: subtype, renewal: renewal),
+      key: "\(sample.environment.rawValue)/\(sample.original)", at: at)
+  }
+
+  private func forward(_ produced: ProducedRecord) -> [EntitlementEvent] {
+    let stored = places.place(produced)
+    records.append(stored)
+    guard produced.topic == topics.name(.owned) else { return [] }
+    let actions = entitlements.actions(stored)
+    note(actions)
+    var events: [EntitlementEvent] = []
+    for record in entitlements.records(stored, actions) {
+      let out = places.place(record)
+      records.append(out)
+      if record.topic == topics.name(.received) { returned.append(out) }
+      guard record.topic == topics.name(.entitlements) else { continue }
+      events.append(Samples.event(out))
+    }
+    return events
+  }
+
+  /// Orders that entitlements sent back to the beginning of the pipeline.
+  private(set) var returned: [StoredRecord] = []
+
+  private func note(_ actions: [Action]) {
+    for action in actions { if case .quarantine(let reason, let alarm) = action { quarantined.append("\(alarm) \(reason)") } }
+  }
+
+  /// Lets the clock reach that instant, tick by tick, until nothing is due.
+  @discardableResult
+  func tick(_ milliseconds: Int64) -> [EntitlementEvent] {
+    let now = Instant(milliseconds: milliseconds)
+    var events: [EntitlementEvent] = []
+    for partition in 0..<topics.partitions {
+      let place = TopicPartition(topics.name(.owned), partition)
+      while let tick = entitlements.scheduled(place, now: now, workedOff: now).first {
+        precondition(Partitioner.partition(forKey: tick.record.key ?? [], of: topics.partitions) == partition)
+        events += forward(tick)
+      }
+    }
+    return events
+  }
+
+  func row(_ account: String, _ environment: Environment = .production) -> AccountRow? {
+    guard let account = Account(account) else { return nil }
+    return entitlements.tables.row(AccountRow.key(environment, account)).flatMap { try? AccountRow($0) }
+  }
+
+  func view(_ account: String, at milliseconds: Int64) -> AccountView? {
+    row(account).map {
+      AccountView($0, permits: permits(account), catalogue: catalogue, at: Instant(milliseconds: milliseconds))
+    }
+  }
+
+  /// The entitlements active at that instant, as text.
+  func active(_ account: String, at milliseconds: Int64) -> [String] {
+    view(account, at: milliseconds)?.entitlements.map(\.entitlement.text) ?? []
+  }
+
+  /// The entitlements that stand as active in the store.
+  func published(_ account: String) -> [String] {
+    row(account)?.state.published.map(\.entitlement.text) ?? []
+  }
+
+  func permits(_ account: String) -> [PermitRow] {
+    entitlements.tables.rows(.permit).filter { $0.key.values[1].text == Account(account)?.text }
+      .compactMap { try? PermitRow($0) }
+  }
+
+  func balance(_ account: String, _ unit: String = "coins") -> Int64 {
+    entitlements.tables.rows(.balance).first {
+      $0.key.values[1].text == Account(account)?.text && $0.key.values[2].text == unit
+    }?["amount"].integer ?? 0
+  }
+
+  func views(at milliseconds: Int64) -> [AccountView] {
+    let permits = Dictionary(grouping: entitlements.tables.unordered(.permit)) { Array($0.key.values[0..<2]) }
+    return entitlements.tables.rows(.account).map { row in
+      guard let account = try? AccountRow(row) else { preconditionFailure("an account can't be read") }
+      let answers = (permits[row.key.values] ?? []).compactMap { try? PermitRow($0) }
+        .sorted { $0.permit.proof < $1.permit.proof }
+      return AccountView(account, permits: answers, catalogue: catalogue, at: Instant(milliseconds: milliseconds))
+    }
+  }
+
+  func digest(at milliseconds: Int64) -> StateDigest {
+    var digest = StateDigest(at: Instant(milliseconds: milliseconds))
+    for view in views(at: milliseconds) { digest.add(view) }
+    return digest
+  }
+
+  /// What the digest is made of, by account.
+  func states(at milliseconds: Int64) -> [String: String] {
+    var states: [String: String] = [:]
+    for view in views(at: milliseconds) {
+      states["\(view.environment.rawValue)/\(view.account)"] = StateDigest.canonical(view).map {
+        String(decoding: $0, as: UTF8.self)
+      }
+    }
+    return states
+  }
+}
+
+enum Samples {
+  static let catalogue = catalogue(
+    #"""
+    {"version": "1", "products": [
+      {"id": "coins.100", "type": "consumable", "credits": {"unit": "coins", "amount": 100}},
+      {"id": "gems.7", "type": "consumable", "credits": {"unit": "gems", "amount": 7}},
+      {"id": "pro.lifetime", "type": "non-consumable", "entitlements": ["pro"]},
+      {"id": "gold.monthly", "type": "auto-renewable", "group": "membership", "level": 1, "entitlements": ["gold", "member"]},
+      {"id": "silver.monthly", "type": "auto-renewable", "group": "membership", "level": 2, "entitlements": ["silver", "member"]},
+      {"id": "season", "type": "non-renewing", "duration": "P30D", "entitlements": ["season"]}]}
+    """#)
+
+  static func catalogue(_ text: String) -> Catalogue {
+    do { return try Catalogue(parsing: Array(text.utf8)) } catch { preconditionFailure("\(error)") }
+  }
+
+  static func event(_ stored: StoredRecord) -> EntitlementEvent {
+    do {
+      return try EntitlementEvent(type: Envelope(reading: stored.record).type, data: stored.record.value ?? [])
+    } catch { preconditionFailure("an event of entitlements can't be read: \(error)") }
+  }
+}
+
+extension EntitlementEvent {
+  /// What happened, in a few words: `granted pro`, `added 100 coins`, `finishable granted`.
+  var gist: String {
+    switch content {
+    case .entitlement(let change): "\(change.step) \(change.entitlement.text)"
+    case .credit(let change): "\(change.isAddition ? "added" : "removed") \(change.amount) \(change.unit.text)"
+    case .finishable(let permit): "finishable \(permit.content.rawValue)"
+    }
+  }
+}

@@ -1,0 +1,165 @@
+import PurchasesContracts
+import PurchasesCore
+import PurchasesCryptography
+import PurchasesJSON
+
+/// A transaction as Apple would sign it, and the verdicts and reports about it, for tests of what comes after verification.
+public struct SampleTransaction: Sendable, Hashable {
+  public var environment: Environment
+  public var transaction: String
+  public var original: String
+  public var product: String
+  public var type: ProductType
+  public var signed: Int64
+  public var purchased: Int64
+  public var originallyPurchased: Int64?
+  public var expires: Int64?
+  public var quantity: Int64?
+  public var lineItem: String?
+  public var revoked: Int64?
+  public var percentage: Int64?
+  public var token: String?
+  public var isUpgraded = false
+
+  public init(
+    _ transaction: String, original: String? = nil, _ product: String, _ type: ProductType, signed: Int64,
+    purchased: Int64, expires: Int64? = nil, quantity: Int64? = nil, lineItem: String? = nil, revoked: Int64? = nil,
+    percentage: Int64? = nil, token: String? = nil, environment: Environment = .production
+  ) {
+    self.environment = environment
+    self.transaction = transaction
+    self.original = original ?? transaction
+    self.product = product
+    self.type = type
+    self.signed = signed
+    self.purchased = purchased
+    self.expires = expires
+    self.quantity = quantity
+    self.lineItem = lineItem
+    self.revoked = revoked
+    self.percentage = percentage
+    self.token = token
+  }
+
+  public var payload: [UInt8] {
+    var writer = JSONWriter()
+    writer.object { json in
+      json.field("transactionId", transaction)
+      json.field("originalTransactionId", original)
+      json.field("bundleId", "com.example.app")
+      json.field("productId", product)
+      json.field("type", type.apple)
+      json.field("environment", environment.rawValue)
+      json.field("signedDate", signed)
+      json.field("purchaseDate", purchased)
+      json.field("originalPurchaseDate", originallyPurchased)
+      json.field("expiresDate", expires)
+      json.field("quantity", quantity)
+      json.field("webOrderLineItemId", lineItem)
+      json.field("revocationDate", revoked)
+      json.field("revocationReason", revoked == nil ? nil : 0 as Int64)
+      json.field("revocationPercentage", percentage)
+      json.field("appAccountToken", token)
+      if isUpgraded { json.field("isUpgraded", true) }
+    }
+    return writer.bytes
+  }
+
+  public func part(_ source: RevisionSource = .client) -> SignedPart {
+    let payload = payload
+    return SignedPart(kind: .transaction, digest: SHA256.digest(payload).hex, source: source, payload: payload)
+  }
+
+  public var revision: TransactionRevision { revision(.client) }
+
+  public func revision(_ source: RevisionSource) -> TransactionRevision {
+    do { return try part(source).transactionRevision() } catch { preconditionFailure("\(error)") }
+  }
+
+  /// What verification says of it when a client sent it.
+  public func reported(
+    by account: String?, as type: EventType = .paymentPurchased, attempt: String? = nil
+  ) -> VerifiedEvent {
+    let part = part()
+    return .verified(
+      PurchaseVerified(
+        environment: environment, kind: .transaction, proof: part.digest, signedDate: Instant(milliseconds: signed),
+        parts: [part], notification: nil,
+        report: Report(
+          type: type, account: account.flatMap { Account($0) }, attempt: attempt, product: ProductID(product),
+          transaction: TransactionID(transaction)),
+        evidence: .null))
+  }
+
+  /// What verification says of it when it came in a notification.
+  public func notified(
+    _ uuid: String, _ type: String, subtype: String? = nil, renewal: SampleRenewal? = nil
+  ) -> VerifiedEvent {
+    var parts = [part(.notification)]
+    if let renewal { parts.append(renewal.part(.notification)) }
+    return .verified(
+      PurchaseVerified(
+        environment: environment, kind: .notification,
+        proof: SHA256.digest(parts.flatMap(\.payload) + Array(uuid.utf8)).hex,
+        signedDate: Instant(milliseconds: signed), parts: parts,
+        notification: NotificationFacts(
+          uuid: uuid, type: type, subtype: subtype, version: "2.0", signedDate: Instant(milliseconds: signed)),
+        report: Report(type: .storeNotified), evidence: .null))
+  }
+}
+
+public struct SampleRenewal: Sendable, Hashable {
+  public var environment: Environment
+  public var original: String
+  public var product: String
+  public var signed: Int64
+  public var grace: Int64?
+  public var autoRenews: Bool
+
+  public init(
+    _ original: String, _ product: String, signed: Int64, grace: Int64? = nil, autoRenews: Bool = true,
+    environment: Environment = .production
+  ) {
+    self.environment = environment
+    self.original = original
+    self.product = product
+    self.signed = signed
+    self.grace = grace
+    self.autoRenews = autoRenews
+  }
+
+  public func part(_ source: RevisionSource = .notification) -> SignedPart {
+    var writer = JSONWriter()
+    writer.object { json in
+      json.field("originalTransactionId", original)
+      json.field("productId", product)
+      json.field("autoRenewProductId", product)
+      json.field("autoRenewStatus", autoRenews ? 1 as Int64 : 0)
+      json.field("environment", environment.rawValue)
+      json.field("signedDate", signed)
+      json.field("gracePeriodExpiresDate", grace)
+    }
+    return SignedPart(
+      kind: .renewalInfo, digest: SHA256.digest(writer.bytes).hex, source: source, payload: writer.bytes)
+  }
+
+  public var revision: RenewalRevision {
+    do { return try part().renewalRevision() } catch { preconditionFailure("\(error)") }
+  }
+}
+
+extension VerifiedEvent {
+  /// As a record of the topic `verified`. The id is made of the content: the same event again has the same one.
+  public func record(key: String, at milliseconds: Int64, topics: TopicSettings = TopicSettings()) -> ProducedRecord {
+    let data = data
+    let envelope = Envelope(
+      id: SHA256.digest(data).hex, source: "/test", type: type, time: Instant(milliseconds: milliseconds))
+    return ProducedRecord(
+      topic: topics.name(.verified),
+      record: Record(
+        key: Array(key.utf8), value: data, headers: envelope.headers, timestamp: Instant(milliseconds: milliseconds)))
+  }
+
+  /// A received fact, passed on as it was.
+  public init(fact event: ReceivedEvent) { self = .noted(FactNoted(type: event.type, data: event.data)) }
+}
