@@ -67,7 +67,8 @@ struct History {
       items.append(Item(key: key, event: sample.notified(uuid, "ANY", renewal: renewal)))
     }
     if dice.chance(2) {
-      items.append(Item(key: key, event: sample.reported(by: owner, as: dice.chance(3) ? .paymentRestored : .paymentPurchased)))
+      items.append(
+        Item(key: key, event: sample.reported(by: owner, as: dice.chance(3) ? .paymentRestored : .paymentPurchased)))
     }
   }
 
@@ -120,7 +121,8 @@ struct History {
     for period in 0...dice.roll(0...3) {
       let length = dice.roll(1...6) * Self.grid
       var sample = SampleTransaction(
-        period == 0 ? id : "\(id)\(period)", original: id, dice.chance(2) ? "gold.monthly" : "silver.monthly", .autoRenewable,
+        period == 0 ? id : "\(id)\(period)", original: id, dice.chance(2) ? "gold.monthly" : "silver.monthly",
+        .autoRenewable,
         signed: start, purchased: start, expires: start + length, lineItem: dice.chance(4) ? nil : "7\(id)\(period)",
         token: token)
       let renewal: SampleRenewal? =
@@ -146,7 +148,8 @@ struct History {
   static let worlds = getenv("WORLDS").flatMap { Int(String(cString: $0)) } ?? 102
   static let historiesPerWorld = 100
 
-  static let seed: UInt64 = getenv("SEED").flatMap { UInt64(String(cString: $0)) } ?? UInt64.random(in: 0...UInt64(Int64.max))
+  static let seed: UInt64 =
+    getenv("SEED").flatMap { UInt64(String(cString: $0)) } ?? UInt64.random(in: 0...UInt64(Int64.max))
 
   @Test func anyOrderEndsTheSame() async {
     print("order independence: SEED=\(Self.seed), \(Self.worlds * Self.historiesPerWorld) histories")

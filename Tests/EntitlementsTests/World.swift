@@ -75,7 +75,9 @@ final class World {
   private(set) var returned: [StoredRecord] = []
 
   private func note(_ actions: [Action]) {
-    for action in actions { if case .quarantine(let reason, let alarm) = action { quarantined.append("\(alarm) \(reason)") } }
+    for action in actions {
+      if case .quarantine(let reason, let alarm) = action { quarantined.append("\(alarm) \(reason)") }
+    }
   }
 
   /// Lets the clock reach that instant, tick by tick, until nothing is due.

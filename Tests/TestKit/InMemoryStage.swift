@@ -195,7 +195,8 @@ public struct InMemoryPlaces {
   public init(partitions: Int32) { self.partitions = partitions }
 
   public mutating func place(_ produced: ProducedRecord) -> StoredRecord {
-    let partition = produced.partition ?? produced.record.key.map { Partitioner.partition(forKey: $0, of: partitions) } ?? 0
+    let partition =
+      produced.partition ?? produced.record.key.map { Partitioner.partition(forKey: $0, of: partitions) } ?? 0
     let place = TopicPartition(produced.topic, partition)
     let offset = next[place, default: 0]
     next[place] = offset + 1

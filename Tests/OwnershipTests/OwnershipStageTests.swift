@@ -1,0 +1,328 @@
+import PurchasesContracts
+import PurchasesCore
+import PurchasesOwnership
+import PurchasesTestKit
+import Testing
+
+@Suite struct OwnershipStageTests {
+  private static let tokenA = "aaaaaaaa-0000-4000-8000-00000000000a"
+  private static let tokenB = "bbbbbbbb-0000-4000-8000-00000000000b"
+
+  /// One ownership stage and the log before it.
+  private final class Bench {
+    let stage: InMemoryStage
+    var places = InMemoryPlaces(partitions: 2)
+    private(set) var quarantined: [(reason: String, alarm: Bool)] = []
+
+    init(_ settings: OwnershipSettings = OwnershipSettings()) { stage = InMemoryStage(OwnershipStage(settings)) }
+
+    /// What comes out, as key and event.
+    func feed(_ event: VerifiedEvent, key: String = "Production/1", at: Int64 = 100) -> [(
+      key: String, event: OwnedEvent
+    )] {
+      let stored = places.place(event.record(key: key, at: at))
+      let actions = stage.actions(stored)
+      for action in actions {
+        if case .quarantine(let reason, let alarm) = action { quarantined.append((reason, alarm)) }
+      }
+      return stage.records(stored, actions).map { produced in
+        do {
+          let type = try Envelope(reading: produced.record).type
+          let event = try OwnedEvent(type: type, data: produced.record.value ?? [])
+          #expect(event.data == produced.record.value)
+          return (String(decoding: produced.record.key ?? [], as: UTF8.self), event)
+        } catch { preconditionFailure("\(error)") }
+      }
+    }
+
+    var chain: ChainRow? {
+      stage.tables.row(ChainRow.key(.production, OriginalTransactionID("1")!)).flatMap { try? ChainRow($0) }
+    }
+  }
+
+  private func pro(
+    _ transaction: String = "1", signed: Int64 = 10, token: String? = nil, revoked: Int64? = nil
+  ) -> SampleTransaction {
+    SampleTransaction(
+      transaction, original: "1", "pro", .nonConsumable, signed: signed, purchased: 5, revoked: revoked, token: token)
+  }
+
+  private func gist(_ out: [(key: String, event: OwnedEvent)]) -> [String] {
+    out.map { key, event in
+      switch event {
+      case .owned(let event):
+        "\(key) owned \(event.basis.rawValue) \(event.parts.count)\(event.report == nil ? "" : " reported")"
+      case .transferred(let event):
+        "\(key) \(event.from)>\(event.to) \(event.basis.rawValue) \(event.parts.count)\(event.report == nil ? "" : " reported")"
+      case .unowned(let event): "\(key) unowned \(event.parts.count)"
+      case .ticked: "\(key) ticked"
+      case .noted(let event): "\(key) noted \(event.fact.type.rawValue) \(event.outcome.rawValue)"
+      }
+    }
+  }
+
+  // MARK: C29
+
+  @Test func tokensCompareWithoutRegardToCase() {
+    let bench = Bench()
+    #expect(
+      gist(bench.feed(pro(token: Self.tokenA.uppercased()).reported(by: Self.tokenA)))
+        == ["Production/\(Self.tokenA) owned token 1 reported"])
+  }
+
+  @Test func withoutTokenAndOwnerItWaits() {
+    let bench = Bench()
+    #expect(gist(bench.feed(pro().notified("N1", "ONE_TIME_CHARGE"), at: 100)) == ["Production/1 unowned 1"])
+    #expect(bench.chain?.unownedSince == Instant(milliseconds: 100))
+    #expect(bench.chain?.account == nil)
+    // A later statement about another part of the chain doesn't move the date.
+    _ = bench.feed(pro(signed: 11).notified("N2", "ANY"), at: 200)
+    #expect(bench.chain?.unownedSince == Instant(milliseconds: 100))
+    let claim = ReceivedEvent.claimed(
+      PurchaseClaimed(
+        environment: .production, account: Account("u1")!, originalTransaction: OriginalTransactionID("1")!,
+        attempt: "a"))
+    #expect(gist(bench.feed(VerifiedEvent(fact: claim), at: 300)) == ["Production/u1 owned claim 1"])
+    #expect(bench.chain?.unownedSince == nil)
+    // Known now: what has no token goes to the bound account.
+    #expect(gist(bench.feed(pro(signed: 12).notified("N3", "ANY"))) == ["Production/u1 owned claim 1"])
+    #expect(gist(bench.feed(VerifiedEvent(fact: claim), at: 400)) == ["Production/u1 noted purchase.claimed owner"])
+  }
+
+  @Test func claimBeforeThePurchaseIsKept() {
+    let bench = Bench()
+    let claim = ReceivedEvent.claimed(
+      PurchaseClaimed(
+        environment: .production, account: Account("u1")!, originalTransaction: OriginalTransactionID("1")!,
+        attempt: "a"))
+    #expect(gist(bench.feed(VerifiedEvent(fact: claim))) == ["Production/u1 noted purchase.claimed owner"])
+    #expect(gist(bench.feed(pro().notified("N1", "ANY"))) == ["Production/u1 owned claim 1"])
+  }
+
+  @Test func anotherAccountsTokenGivesTheSenderNothing() {
+    let bench = Bench()
+    #expect(
+      gist(bench.feed(pro(token: Self.tokenA).reported(by: "u2")))
+        == ["Production/\(Self.tokenA) owned token 1", "Production/u2 noted payment.purchased another-account"])
+  }
+
+  @Test func changedTokenIsATransferUnderBothAccounts() {
+    let bench = Bench()
+    _ = bench.feed(pro(token: Self.tokenA).reported(by: Self.tokenA))
+    let out = bench.feed(pro("2", signed: 20, token: Self.tokenB).reported(by: Self.tokenB, as: .paymentRestored))
+    #expect(
+      gist(out) == [
+        "Production/\(Self.tokenA) \(Self.tokenA)>\(Self.tokenB) token 0",
+        "Production/\(Self.tokenB) \(Self.tokenA)>\(Self.tokenB) token 1 reported",
+      ])
+    // The older statement, late: it is the new owner's, and the old sender learns so.
+    #expect(
+      gist(bench.feed(pro(token: Self.tokenA).reported(by: Self.tokenA)))
+        == [
+          "Production/\(Self.tokenB) owned token 1",
+          "Production/\(Self.tokenA) noted payment.purchased another-account",
+        ])
+  }
+
+  @Test(arguments: ["user-123", "00000000-0000-0000-0000-000000000000", ""])
+  func malformedTokensCountAsAbsent(_ token: String) {
+    #expect(
+      gist(Bench().feed(pro(token: token).reported(by: "u1"))) == ["Production/u1 owned claim 1 reported"])
+  }
+
+  // MARK: C30
+
+  @Test func firstWriterOwnsWhatHasNoToken() {
+    let bench = Bench()
+    let sale = SampleTransaction("1", "coins", .consumable, signed: 10, purchased: 5)
+    #expect(gist(bench.feed(sale.reported(by: "u1"))) == ["Production/u1 owned claim 1 reported"])
+    for _ in 0..<3 {
+      #expect(
+        gist(bench.feed(sale.reported(by: "u2")))
+          == ["Production/u1 owned claim 1", "Production/u2 noted payment.purchased another-account"])
+    }
+  }
+
+  @Test func restorePolicies() {
+    let restore = pro("2", signed: 20).reported(by: "u2", as: .paymentRestored)
+    let keep = Bench()
+    _ = keep.feed(pro().reported(by: "u1"))
+    #expect(
+      gist(keep.feed(restore)) == [
+        "Production/u1 owned claim 1", "Production/u2 noted payment.restored another-account",
+      ])
+    let transfer = Bench(OwnershipSettings(restorePolicy: .transfer))
+    _ = transfer.feed(pro().reported(by: "u1"))
+    #expect(gist(transfer.feed(restore)) == ["Production/u1 u1>u2 claim 0", "Production/u2 u1>u2 claim 1 reported"])
+    let share = Bench(OwnershipSettings(restorePolicy: .share))
+    _ = share.feed(pro().reported(by: "u1"))
+    #expect(gist(share.feed(restore)) == ["Production/u1 owned claim 1", "Production/u2 owned share 1 reported"])
+    #expect(share.chain?.account == Account("u1"))
+  }
+
+  @Test func reportWithoutSenderAnswersTheAccountThatTheProofNames() {
+    let bench = Bench()
+    #expect(
+      gist(bench.feed(pro(token: Self.tokenA).reported(by: nil))) == [
+        "Production/\(Self.tokenA) owned token 1 reported"
+      ])
+    _ = bench.feed(pro(signed: 20, token: Self.tokenB).notified("N", "ANY"))
+    #expect(
+      gist(bench.feed(pro(token: Self.tokenA).reported(by: nil)))
+        == [
+          "Production/\(Self.tokenB) owned token 1",
+          "Production/\(Self.tokenA) noted payment.purchased another-account",
+        ])
+  }
+
+  // MARK: C20, C21, C24
+
+  @Test func secondBodyUnderOneUUIDIsAnAlarmAndStillCounts() {
+    let bench = Bench()
+    let first = pro(token: Self.tokenA).notified("ABCD", "ONE_TIME_CHARGE")
+    for _ in 0..<3 { _ = bench.feed(first) }
+    #expect(bench.quarantined.isEmpty)
+    let other = pro(signed: 20, token: Self.tokenA, revoked: 15).notified("abcd", "REFUND")
+    #expect(gist(bench.feed(other)) == ["Production/\(Self.tokenA) owned token 1"])
+    #expect(bench.quarantined.map(\.alarm) == [true])
+    #expect(bench.chain?.kept.first?.rank.isRevoked == true)
+  }
+
+  @Test func eventsWithoutTransactionHaveNoEffect() {
+    let bench = Bench()
+    let test = VerifiedEvent.verified(
+      PurchaseVerified(
+        environment: .production, kind: .notification, proof: "p", signedDate: Instant(milliseconds: 1), parts: [],
+        notification: NotificationFacts(
+          uuid: "U", type: "TEST", subtype: nil, version: "2.0", signedDate: Instant(milliseconds: 1)),
+        report: Report(type: .storeNotified), evidence: .null))
+    #expect(bench.feed(test, key: "Production/U").isEmpty)
+    #expect(bench.quarantined.isEmpty)
+    #expect(bench.stage.tables.rows(.chain).isEmpty)
+  }
+
+  @Test func graceWithoutRenewalInfoIsLookedAtByAPerson() {
+    let bench = Bench()
+    let period = SampleTransaction(
+      "1", "gold", .autoRenewable, signed: 10, purchased: 5, expires: 50, lineItem: "9", token: Self.tokenA)
+    #expect(bench.feed(period.notified("N", "DID_FAIL_TO_RENEW", subtype: "GRACE_PERIOD")).count == 1)
+    #expect(bench.quarantined.map(\.alarm) == [false])
+  }
+
+  // MARK: Facts, verdicts, orders
+
+  @Test func factsGoToTheirAccounts() {
+    let bench = Bench()
+    var failed = PaymentReported(type: .paymentFailed, environment: .sandbox, account: Account("u1"), attempt: "a")
+    failed.product = ProductID("pro")
+    failed.failure = PaymentFailure(domain: "SKErrorDomain", code: 2, userCancelled: true)
+    #expect(
+      gist(bench.feed(VerifiedEvent(fact: .payment(failed)), key: "Sandbox/u1"))
+        == ["Sandbox/u1 noted payment.failed passed"])
+    let acted = ReceivedEvent.operatorActed(
+      OperatorActed(actID: "x", operatorName: "o", reason: "r", action: "replay", arguments: []))
+    #expect(bench.feed(VerifiedEvent(fact: acted), key: "operator/x").isEmpty)
+  }
+
+  @Test func rejectedAndPendingProofsAreAnsweredToTheirSender() {
+    let bench = Bench()
+    let report = Report(type: .paymentPurchased, account: Account("u1"), attempt: "a")
+    let rejected = VerifiedEvent.rejected(
+      PurchaseRejected(
+        environment: nil, proof: "p", reason: "untrusted-chain", explanation: "x", report: report, evidence: .null))
+    let out = bench.feed(rejected)
+    #expect(gist(out) == ["Production/u1 noted payment.purchased rejected"])
+    guard case .noted(let fact) = out[0].event else { return }
+    #expect(fact.reason == "untrusted-chain" && fact.proof == "p")
+    let pending = VerifiedEvent.pending(
+      PurchasePending(
+        environment: .production, proof: "p", reason: "outage", attempt: 1, nextTry: Instant(milliseconds: 5),
+        report: report))
+    #expect(gist(bench.feed(pending)) == ["Production/u1 noted payment.purchased pending"])
+  }
+
+  private func order(_ order: AccessOrdered.Order, _ account: String = "u1", id: String = "o1") -> VerifiedEvent {
+    VerifiedEvent(
+      fact: .ordered(
+        AccessOrdered(
+          environment: .production, account: Account(account)!, order: order, orderID: id, operatorName: "op",
+          reason: "ticket 7")))
+  }
+
+  @Test func operatorsTransferIsDecidedOnce() {
+    let bench = Bench()
+    _ = bench.feed(pro().reported(by: "u1"))
+    let transfer = order(.transfer(OriginalTransactionID("1")!, to: Account("u2")!))
+    #expect(gist(bench.feed(transfer)) == ["Production/u1 u1>u2 order 0", "Production/u2 u1>u2 order 1"])
+    #expect(bench.feed(transfer).map(\.key) == ["Production/u1"])
+    #expect(bench.chain?.account == Account("u2"))
+    // Not the owner's to give any more.
+    let again = order(.transfer(OriginalTransactionID("1")!, to: Account("u3")!), id: "o2")
+    #expect(gist(bench.feed(again)) == ["Production/u1 noted access.ordered refused"])
+  }
+
+  @Test func mergedAccountsAreLookedUp() {
+    let bench = Bench()
+    _ = bench.feed(pro().reported(by: "u1"))
+    #expect(
+      gist(bench.feed(order(.merge(into: Account("u2")!)), key: "Production/u1"))
+        == ["Production/u1 noted access.ordered passed"])
+    #expect(
+      gist(bench.feed(order(.merge(into: Account("u1")!), "u2", id: "o2"), key: "Production/u2"))
+        == ["Production/u2 noted access.ordered refused"])
+    // What comes next takes the purchase over.
+    #expect(
+      gist(bench.feed(pro(signed: 30).notified("N", "ANY")))
+        == ["Production/u1 u1>u2 claim 0", "Production/u2 u1>u2 claim 1"])
+    // A second merge: the token of the first account leads to the third.
+    _ = bench.feed(order(.merge(into: Account("u3")!), "u2", id: "o3"), key: "Production/u2")
+    #expect(
+      gist(bench.feed(pro(signed: 40).reported(by: "u1")))
+        == ["Production/u2 u2>u3 claim 0", "Production/u3 u2>u3 claim 1 reported"])
+  }
+
+  // MARK: What must never happen
+
+  @Test func unreadableAndMisroutedRecordsAreAlarms() {
+    let bench = Bench()
+    #expect(bench.feed(pro().reported(by: "u1"), key: "Production/2").isEmpty)
+    #expect(bench.quarantined.map(\.alarm) == [true])
+    let envelope = Envelope(id: "x", source: "/test", type: .purchaseVerified)
+    let broken = ProducedRecord(
+      topic: "purchases.verified",
+      record: Record(
+        key: Array("Production/1".utf8), value: Array("{".utf8), headers: envelope.headers,
+        timestamp: Instant(milliseconds: 1)))
+    let actions = bench.stage.actions(bench.places.place(broken))
+    guard actions.count == 1, case .quarantine(_, alarm: true) = actions[0] else {
+      Issue.record("not an alarm")
+      return
+    }
+  }
+
+  @Test func environmentsNeverMeet() {
+    let bench = Bench()
+    _ = bench.feed(pro(token: Self.tokenA).reported(by: Self.tokenA))
+    var sandbox = pro(token: Self.tokenB)
+    sandbox.environment = .sandbox
+    #expect(
+      gist(bench.feed(sandbox.reported(by: Self.tokenB), key: "Sandbox/1"))
+        == ["Sandbox/\(Self.tokenB) owned token 1 reported"])
+    #expect(bench.chain?.account?.text == Self.tokenA)
+  }
+
+  @Test func chainRowsSurviveTheStore() throws {
+    let bench = Bench(OwnershipSettings(restorePolicy: .share))
+    _ = bench.feed(pro().reported(by: "u1"))
+    _ = bench.feed(pro("2", signed: 20).reported(by: "u2", as: .paymentRestored))
+    _ = bench.feed(
+      SampleTransaction(
+        "3", original: "1", "gold", .autoRenewable, signed: 10, purchased: 5, expires: 50, lineItem: "9",
+        token: Self.tokenA
+      ).notified("N", "ANY", renewal: SampleRenewal("1", "gold", signed: 11)))
+    _ = bench.feed(order(.transfer(OriginalTransactionID("1")!, to: Account("u9")!), Self.tokenA))
+    let chain = try #require(bench.chain)
+    #expect(try ChainRow(chain.row) == chain)
+    #expect(chain.kept.count == 3 && chain.ownership.order != nil)
+  }
+}

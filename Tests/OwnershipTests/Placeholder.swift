@@ -1,1 +1,0 @@
-// Placeholder of a new checkout: replaced by the room's first real file.
