@@ -38,7 +38,7 @@ import Testing
   }
 
   private func period(
-    _ id: String, _ product: String = "gold", _ start: Int64, _ end: Int64, signed: Int64? = nil, revoked: Int64? = nil
+    _ id: String, _ product: String, _ start: Int64, _ end: Int64, signed: Int64? = nil, revoked: Int64? = nil
   ) -> SampleTransaction {
     SampleTransaction(
       id, original: "1", product, .autoRenewable, signed: signed ?? start, purchased: start, expires: end,
@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test func subscriptionHoldsUntilItsEnd() {
-    let facts = facts([period("1", 1000, 2000)])
+    let facts = facts([period("1", "gold", 1000, 2000)])
     #expect(active(facts, at: 999) == [])
     #expect(active(facts, at: 1000) == ["gold", "member"])
     #expect(active(facts, at: 1999) == ["gold", "member"])
@@ -55,7 +55,9 @@ import Testing
   }
 
   @Test func renewalsThatTouchAreOneStretch() {
-    let facts = facts([period("1", 1000, 2000), period("2", 2000, 3000), period("3", 3500, 4000)])
+    let facts = facts([
+      period("1", "gold", 1000, 2000), period("2", "gold", 2000, 3000), period("3", "gold", 3500, 4000),
+    ])
     #expect(end(facts, "gold", at: 1500) == 3000)
     #expect(active(facts, at: 2000) == ["gold", "member"])
     #expect(active(facts, at: 3000) == [])
@@ -65,18 +67,18 @@ import Testing
   /// C24: the grace date is the end of a period in grace.
   @Test(arguments: [(999, true), (1000, true), (1500, true), (1999, true), (2000, false), (2001, false)])
   func grace(_ instant: Int, _ holds: Bool) {
-    let facts = facts([period("1", 100, 1000)], [SampleRenewal("1", "gold", signed: 1000, grace: 2000)])
+    let facts = facts([period("1", "gold", 100, 1000)], [SampleRenewal("1", "gold", signed: 1000, grace: 2000)])
     #expect(active(facts, at: Int64(instant)).contains("gold") == holds)
   }
 
   @Test func graceBelongsToTheLastPeriodOfItsTime() {
     // Recovered at 1800: the next period goes on from there, and old grace doesn't lengthen it.
     let renewal = SampleRenewal("1", "gold", signed: 1000, grace: 2000)
-    let recovered = facts([period("1", 100, 1000), period("2", 1800, 1900)], [renewal])
+    let recovered = facts([period("1", "gold", 100, 1000), period("2", "gold", 1800, 1900)], [renewal])
     #expect(active(recovered, at: 1700).contains("gold"))
     #expect(!active(recovered, at: 1900).contains("gold"))
     // Newer renewal info without grace ends it.
-    let over = facts([period("1", 100, 1000)], [renewal, SampleRenewal("1", "gold", signed: 1200)])
+    let over = facts([period("1", "gold", 100, 1000)], [renewal, SampleRenewal("1", "gold", signed: 1200)])
     #expect(!active(over, at: 1000).contains("gold"))
   }
 
@@ -96,7 +98,8 @@ import Testing
 
   @Test func refundOfOnePeriodLeavesTheOthers() {
     let facts = facts([
-      period("1", 1000, 2000), period("2", 2000, 3000, signed: 2500, revoked: 2400), period("3", 3000, 4000),
+      period("1", "gold", 1000, 2000), period("2", "gold", 2000, 3000, signed: 2500, revoked: 2400),
+      period("3", "gold", 3000, 4000),
     ])
     #expect(active(facts, at: 2399).contains("gold"))
     #expect(!active(facts, at: 2400).contains("gold"))
@@ -148,7 +151,7 @@ import Testing
 
   @Test func unionOverChains() {
     let facts = facts([
-      period("1", 1000, 2000),
+      period("1", "gold", 1000, 2000),
       SampleTransaction(
         "5", original: "5", "silver", .autoRenewable, signed: 1500, purchased: 1500, expires: 4000, lineItem: "95"),
     ])
@@ -157,13 +160,13 @@ import Testing
   }
 
   @Test func ordersGrantAndRevoke() {
-    var facts = facts([period("1", 1000, 9000)])
+    var facts = facts([period("1", "gold", 1000, 9000)])
     let gold = EntitlementID("gold")!
     facts.fold(ManualOrder(entitlement: gold, kind: .revoke, at: Instant(milliseconds: 3000), orderID: "o1"))
     #expect(active(facts, at: 2999) == ["gold", "member"])
     #expect(active(facts, at: 3000) == ["member"])
     // A period that begins after the order grants again.
-    _ = facts.fold(period("2", 9000, 10_000).revision)
+    _ = facts.fold(period("2", "gold", 9000, 10_000).revision)
     #expect(active(facts, at: 9000) == ["gold", "member"])
     facts.fold(
       ManualOrder(
@@ -185,15 +188,16 @@ import Testing
 
   /// C19: for one chain, every order of four statements, each twice.
   @Test func anyOrderOfStatementsIsOneState() {
-    let statements = [
-      (period("1", 1000, 9000, signed: 1000).revision, SampleRenewal("1", "gold", signed: 1000).revision),
-      (period("1", 1000, 9000, signed: 2000, revoked: 1990).revision, nil),
+    let statements: [(TransactionRevision, RenewalRevision?)] = [
+      (period("1", "gold", 1000, 9000, signed: 1000).revision, SampleRenewal("1", "gold", signed: 1000).revision),
+      (period("1", "gold", 1000, 9000, signed: 2000, revoked: 1990).revision, nil),
       (
-        period("1", 1000, 9000, signed: 2000, revoked: 1990).revision,
+        period("1", "gold", 1000, 9000, signed: 2000, revoked: 1990).revision,
         SampleRenewal("1", "gold", signed: 3000, autoRenews: false).revision
       ),
       (
-        period("1", 1000, 9000, signed: 2000, revoked: 1990).revision, SampleRenewal("1", "gold", signed: 4000).revision
+        period("1", "gold", 1000, 9000, signed: 2000, revoked: 1990).revision,
+        SampleRenewal("1", "gold", signed: 4000).revision
       ),
     ]
     var seen: Set<AccountFacts> = []
@@ -219,8 +223,8 @@ import Testing
   }
 
   @Test func equalDatesHaveOneOrder() {
-    let plain = period("1", 1000, 9000, signed: 2000)
-    let revoked = period("1", 1000, 9000, signed: 2000, revoked: 1500)
+    let plain = period("1", "gold", 1000, 9000, signed: 2000)
+    let revoked = period("1", "gold", 1000, 9000, signed: 2000, revoked: 1500)
     for order in [[plain, revoked], [revoked, plain]] {
       #expect(facts(order).purchases.first?.isRevoked == true)
     }

@@ -2,7 +2,8 @@ import PurchasesCore
 import Testing
 
 @Suite struct OwnershipRuleTests {
-  private let (a, b) = (Account("a")!, Account("b")!)
+  private let a = Account("a")!
+  private let b = Account("b")!
 
   private func rank(_ signed: Int64, _ digest: String = "d") -> RevisionRank {
     RevisionRank(signedDate: Instant(milliseconds: signed), isRevoked: false, source: .client, digest: digest)
@@ -13,7 +14,8 @@ import Testing
   }
 
   @Test func newestTokenInAnyOrder() {
-    for order in [[(a, 1 as Int64), (b, 2)], [(b, 2), (a, 1)]] {
+    let orders: [[(Account, Int64)]] = [[(a, 1), (b, 2)], [(b, 2), (a, 1)]]
+    for order in orders {
       var ownership = Ownership()
       for (account, signed) in order { ownership.note(account, rank(signed)) }
       ownership.note(nil, rank(3))

@@ -12,7 +12,7 @@ public struct PurchaseOwned: Sendable, Hashable {
   public var proof: String?
   public var signedDate: Instant?
   public var notification: NotificationFacts?
-  /// Who sent the proof, where that was the account itself or nobody in particular.
+  /// The circumstances, where the account itself sent the proof and waits for a permit.
   public var report: Report?
   /// What the proof says; all that is known of the purchase where it came to its owner only now.
   public var parts: [SignedPart]

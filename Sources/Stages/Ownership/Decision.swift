@@ -57,9 +57,7 @@ struct Decision {
     let incoming = proof.statements.map(\.kept.signed)
     let whole = chain.row.parts + incoming.filter { part in !chain.row.parts.contains { $0.digest == part.digest } }
     settle(&chain)
-    func report(of account: Account) -> Report? {
-      !proof.isReported || sender == account ? proof.event.report : nil
-    }
+    func report(of account: Account) -> Report? { sender == account ? proof.event.report : nil }
     func owned(_ account: Account, _ basis: OwnershipBasis, _ parts: [SignedPart]) -> OwnedEvent {
       .owned(
         PurchaseOwned(
