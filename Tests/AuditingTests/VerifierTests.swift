@@ -252,10 +252,13 @@ import Testing
     log = MemoryLog(settings.topics)
   }
 
-  private func add(_ topic: Topic, from origin: Coordinates? = nil, _ index: Int = 0, of count: Int = 1) -> Coordinates
-  {
+  private func add(
+    _ topic: Topic, from origin: Coordinates? = nil, _ index: Int = 0, of count: Int = 1,
+    _ type: EventType = .factNoted,
+    subject: String? = nil
+  ) -> Coordinates {
     let envelope = Envelope(
-      id: "x", source: "/test", type: .factNoted,
+      id: "x", source: "/test", type: type, subject: subject,
       origin: origin.map { Envelope.Origin(coordinates: $0, index: index, count: count) })
     return log.append(
       Record(key: Array("k".utf8), value: [], headers: envelope.headers, timestamp: Fixture.late), to: topic)
@@ -289,6 +292,15 @@ import Testing
     let parked = add(.parked, from: received)
     #expect(try report().findings.map(\.place) == [parked.description])
     _ = add(.verified, from: parked)
+    #expect(try report().findings == [])
+  }
+
+  @Test func aVerifiedPurchaseIsOwnedOrWaitsForItsOwner() throws {
+    _ = add(.verified, from: add(.received), 0, of: 1, .purchaseVerified)
+    #expect(try report().findings == [], "a notification may speak of no purchase at all")
+    let verified = add(.verified, from: add(.received), 0, of: 1, .purchaseVerified, subject: "Sandbox/1")
+    #expect(try report().findings.map(\.place) == [verified.description])
+    _ = add(.owned, from: verified)
     #expect(try report().findings == [])
   }
 

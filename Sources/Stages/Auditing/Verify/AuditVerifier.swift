@@ -9,8 +9,6 @@ public struct AuditVerifier: Sendable {
   public let topics: TopicSettings
   public let names: AuditNames
   public let key: NoteVerifier
-  /// Topics whose every record leads to at least one output once its stage has worked it off.
-  public var answering: Set<Topic> = [.received, .parked]
 
   /// - Parameter key: the public key of the log, whose name is the log's.
   public init(topics: TopicSettings, key: NoteVerifier) {
@@ -31,7 +29,7 @@ public struct AuditVerifier: Sendable {
     // What answers is read before what it answers to, and what signs before what it signs for: a log that is being
     // written to must not look broken.
     var workedOff: [TopicPartition: Int64] = [:]
-    for topic in answering {
+    for topic in [Topic.received, .parked, .verified] {
       for number in try log.bounds(of: topics.name(topic)).keys {
         let partition = TopicPartition(topics.name(topic), number)
         workedOff[partition] = try log.workedOff(partition)
@@ -71,7 +69,7 @@ public struct AuditVerifier: Sendable {
     if log.isComplete {
       report.checkedCompleteness = true
       let ends = isSealed ? [:] : Dictionary(uniqueKeysWithValues: bounds.map { ($0.partition, $0.bounds.end) })
-      outputs.judge(topics, answering: answering, workedOff: workedOff, ends: ends, &report)
+      outputs.judge(topics, workedOff: workedOff, ends: ends, &report)
     }
     progress(count)
     return report

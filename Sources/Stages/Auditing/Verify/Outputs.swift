@@ -44,13 +44,19 @@ struct Outputs {
   }
 
   private var present: [TopicPartition: OffsetBits] = [:]
+  /// Records that lead to at least one output.
+  private var expecting: [TopicPartition: OffsetBits] = [:]
   private var answered: [TopicPartition: OffsetBits] = [:]
   private var open: [Coordinates: Open] = [:]
   private var lost = 0
 
   /// Takes note of a record, and of what it is an output of.
   mutating func note(_ stored: StoredRecord, of topic: Topic, _ topics: TopicSettings, _ report: inout AuditReport) {
-    present[stored.coordinates.topicPartition, default: OffsetBits()].set(stored.coordinates.offset)
+    let partition = stored.coordinates.topicPartition
+    present[partition, default: OffsetBits()].set(stored.coordinates.offset)
+    if Self.isAnswered(stored.record, topic) {
+      expecting[partition, default: OffsetBits()].set(stored.coordinates.offset)
+    }
     guard topic != .received, let origin = Self.origin(stored.record, topic) else { return }
     guard topics.topic(named: origin.coordinates.topic) != nil, origin.coordinates.offset <= Self.maximumOffset,
       origin.index < origin.count
@@ -68,6 +74,17 @@ struct Outputs {
     guard let set = open[source], set.seen.count >= set.count else { return }
     open[source] = nil
     answer(source)
+  }
+
+  /// Whether a record always leads to something: everything that came in gets a verdict, waits or goes to quarantine, and a
+  /// verified purchase that somebody reported is owned, or waits for its owner. Of others nothing need follow, such as of
+  /// a second copy.
+  private static func isAnswered(_ record: Record, _ topic: Topic) -> Bool {
+    switch topic {
+    case .received, .parked: true
+    case .verified: WatchSignal.read(record, of: topic)?.signal == .verified
+    default: false
+    }
   }
 
   private mutating func answer(_ source: Coordinates) {
@@ -91,10 +108,10 @@ struct Outputs {
 
   /// Compares sources and outputs, once all records are noted.
   /// - Parameters:
-  ///   - answering: topics whose every record leads to something.
+  ///   - workedOff: how far the stage behind each partition had come before anything was read.
   ///   - ends: how far each partition was read, where it may have grown since.
   func judge(
-    _ topics: TopicSettings, answering: Set<Topic>, workedOff: [TopicPartition: Int64], ends: [TopicPartition: Int64],
+    _ topics: TopicSettings, workedOff: [TopicPartition: Int64], ends: [TopicPartition: Int64],
     _ report: inout AuditReport
   ) {
     for (partition, bits) in answered.sorted(by: { $0.key < $1.key }) {
@@ -110,10 +127,8 @@ struct Outputs {
       report.add(.outputsIncomplete, source.description, "has \(set.seen.count) of \(set.count) outputs")
     }
     if lost > 0 { report.add(.outputsIncomplete, "*", "\(lost) more outputs belong to sets that are not complete") }
-    for (partition, bits) in present.sorted(by: { $0.key < $1.key }) {
-      guard let topic = topics.topic(named: partition.topic), answering.contains(topic),
-        let end = workedOff[partition]
-      else { continue }
+    for (partition, bits) in expecting.sorted(by: { $0.key < $1.key }) {
+      guard let end = workedOff[partition] else { continue }
       bits.forEach(notIn: answered[partition] ?? OffsetBits()) { offset in
         let source = Coordinates(topic: partition.topic, partition: partition.partition, offset: offset)
         if offset >= end {
