@@ -20,8 +20,13 @@ extension Storyteller {
     while true {
       let middle = after(period.purchased, minutes: Self.periodMinutes / 2)
       let ends = after(period.purchased, minutes: Self.periodMinutes)
-      // What follows a period's end must fit into the day.
-      guard after(ends, minutes: Self.graceMinutes + 60) < lastDelivery else { return }
+      // What may follow a period's end must fit into the day; the last renewal lasts beyond it.
+      guard after(ends, minutes: Self.graceMinutes + 60) < lastDelivery else {
+        guard ends < lastDelivery else { return }
+        renew(&period, &renewal, at: ends)
+        notify("DID_RENEW", at: ends, transaction: period, renewal: renewal)
+        return
+      }
       switch random.below(100) {
       case 0..<12: return cancel(period, renewal, at: middle, ends: ends)
       case 12..<18:
