@@ -25,6 +25,7 @@ struct KafkaCrashTests {
     let input = try Broker.topic("in", partitions: partitions, on: log)
     let output = try Broker.topic("out", partitions: partitions, on: log)
     let accepted = Mutex<[[UInt8]]>([])
+    let ready = Atomic<Bool>(false)
     let copied = Atomic<Bool>(false)
     let published = Atomic<Bool>(false)
     let kinds = Mutex<Set<LogFailure.Kind>>([])
@@ -37,6 +38,7 @@ struct KafkaCrashTests {
         // it must not take that for another process under its name.
         let copier = try Copier(
           log, group: "g", instance: "one", from: input, to: output, transactionTimeoutMilliseconds: 2_000)
+        ready.store(true, ordering: .releasing)
         while !copied.load(ordering: .acquiring), Date() < deadline {
           try copier.step()
           guard published.load(ordering: .acquiring) else { continue }
@@ -49,6 +51,7 @@ struct KafkaCrashTests {
         copier.close()
       case 1:
         // The door: counts what was accepted, and goes on after what was not.
+        while !ready.load(ordering: .acquiring), Date() < deadline { usleep(1_000) }
         let producer = try log.producer()
         for batch in 0..<60 {
           let values = (0..<50).map { Array("\(batch)/\($0)".utf8) }

@@ -122,6 +122,34 @@ struct KafkaWorkerTests {
     }
   }
 
+  @Test func theMarkOfATransactionIsNotARecordToWaitFor() throws {
+    let log = try Broker.log()
+    let topic = try Broker.topic("marks", on: log)
+    let partition = TopicPartition(topic, 0)
+    let worker = try log.worker(WorkerSettings(group: Broker.fresh("g"), topics: [topic], instance: "one"))
+    defer { worker.close() }
+    try assign(worker)
+    func commit(_ values: [UInt8]) throws {
+      let records = values.map {
+        ProducedRecord(topic: topic, record: Record(key: nil, value: [$0], timestamp: Instant(milliseconds: 1)))
+      }
+      try worker.commit(records, offsets: [:], membership: worker.membership())
+    }
+    try commit([1, 2])
+    let end = try #require(try log.bounds(of: topic)[0]?.end)
+    #expect(end > 2, "the transaction left no mark")
+    let reader = try log.reader()
+    defer { reader.close() }
+    #expect(try reader.read(partition, from: 0, max: 10).map(\.record.value) == [[1], [2]])
+    #expect(try reader.read(partition, from: 2, max: 10).isEmpty)
+    #expect(try !reader.wait(partition, beyond: 2, milliseconds: 300))
+    #expect(try reader.wait(partition, beyond: 1, milliseconds: 0))
+    #expect(try reader.read(partition, from: 1, max: 10).map(\.record.value) == [[2]])
+    try commit([3, 4])
+    #expect(try reader.wait(partition, beyond: 2, milliseconds: 20_000))
+    #expect(try reader.read(partition, from: 2, max: 10).first?.record.value == [3])
+  }
+
   private func assign(_ worker: any LogWorker) throws {
     for _ in 0..<60 {
       if case .assigned = try worker.poll(max: 1, waitMilliseconds: 500) { return }

@@ -47,6 +47,12 @@ final class KafkaLogReader: LogReader {
 
   func read(_ partition: TopicPartition, from offset: Int64, max limit: Int) throws(LogFailure) -> [StoredRecord] {
     precondition(offset >= 0 && limit > 0, "an offset and a number of records")
+    return try fetch(partition, offset, limit).map { StoredRecord($0) }
+  }
+
+  private func fetch(
+    _ partition: TopicPartition, _ offset: Int64, _ limit: Int
+  ) throws(LogFailure) -> [FetchedRecord] {
     var end = lanes[partition].map { $0.next == offset ? $0.knownEnd : 0 } ?? 0
     if end <= offset { end = try ask(partition, offset) }
     guard offset < end else { return [] }
@@ -55,7 +61,7 @@ final class KafkaLogReader: LogReader {
       let (records, metEnd) = try next(partition, from: offset, limit, upTo: end, KafkaLogReader.pollMilliseconds)
       if !records.isEmpty {
         lanes[partition]?.knownEnd = end
-        return records.map { StoredRecord($0) }
+        return records
       }
       // What lies before the end may be aborted records only; but the end that we know may be an old one.
       if metEnd >= end {
@@ -71,23 +77,28 @@ final class KafkaLogReader: LogReader {
   func wait(_ partition: TopicPartition, beyond offset: Int64, milliseconds: Int64) throws(LogFailure) -> Bool {
     let deadline = KafkaClock.milliseconds() + milliseconds
     while true {
-      let bounds = try bounds(partition)
-      if bounds.end > offset { return true }
+      let end = try bounds(partition).end
+      // Only a record counts: an end that moved may have moved past nothing but the marks of transactions, and whoever waits
+      // would come back at once, again and again.
+      if end > offset, try keep(fetch(partition, offset, 1), partition, offset) { return true }
       let left = Int32(clamping: deadline - KafkaClock.milliseconds())
       guard left > 0 else { return false }
-      if bounds.end < offset {
+      if end < offset {
         // Nothing can be fetched from beyond the end: ask again instead.
         usleep(UInt32(min(left, KafkaLogReader.againMilliseconds)) * 1000)
         continue
       }
-      let (records, _) = try next(
-        partition, from: offset, 1, upTo: .max, min(left, KafkaLogReader.pollMilliseconds))
-      if !records.isEmpty {
-        lanes[partition]?.waiting = records
-        lanes[partition]?.next = offset
-        return true
-      }
+      let pause = min(left, KafkaLogReader.pollMilliseconds)
+      if try keep(next(partition, from: offset, 1, upTo: .max, pause).records, partition, offset) { return true }
     }
+  }
+
+  /// Puts records back, so that the next `read` finds them.
+  private func keep(_ records: [FetchedRecord], _ partition: TopicPartition, _ offset: Int64) -> Bool {
+    guard !records.isEmpty, lanes[partition] != nil else { return false }
+    lanes[partition]?.waiting.insert(contentsOf: records, at: 0)
+    lanes[partition]?.next = offset
+    return true
   }
 
   /// Records from the offset on, as far as they are there within the wait, and the end that was met last. Does not wait

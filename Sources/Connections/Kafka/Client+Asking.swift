@@ -68,6 +68,8 @@ extension Client {
   // librdkafka answers its own time-out; this only guards against it not doing so.
   private static let graceMilliseconds: Int64 = 2000
 
+  private var noneLater: Int64 { -1 }
+
   /// For each partition the first offset at or after a time in milliseconds since 1970 (-1 where there is none), or the
   /// first (-2) or end (-1) offset.
   func listOffsets(
@@ -88,6 +90,11 @@ extension Client {
       guard let element = rd_kafka_ListOffsetsResultInfo_topic_partition(infos[index])?.pointee else { continue }
       let identity = PartitionList.identity(element)
       try KafkaError.check(element.err, "asking for offsets of \(identity)")
+      // Seen while a broker was starting: no error, and no offset either. Only a time may have none.
+      let isTime = (wanted[identity] ?? 0) >= 0
+      guard element.offset >= 0 || (isTime && element.offset == noneLater) else {
+        throw KafkaError(.retriable, .unknownPartition, "asking for offsets of \(identity): the answer holds none")
+      }
       found[identity] = element.offset
     }
     return found
