@@ -39,8 +39,9 @@ public struct Replay {
     settings.schedules = false
     let handed = Handed(
       StageRunner(
-        stage: stage, log: replay, store: store, settings: settings, clock: deployment.clock, logger: deployment.logger,
-        metrics: deployment.metrics))
+        stage: stage, log: replay, store: store, settings: settings, clock: deployment.clock,
+        // What it would say was said when it happened.
+        logger: Logger(clock: deployment.clock, minimum: .error), metrics: Metrics()))
     let done = StopSignal()
     let worker = Worker<RunnerFailure?>(name: "replay") {
       do throws(RunnerFailure) {
