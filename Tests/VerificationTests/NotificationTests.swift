@@ -145,6 +145,7 @@ struct NotificationTests {
       }
       #expect(try code([:]) == "missing-field")
       #expect(try code(["bundleId": .string("com.other")]) == "wrong-bundle")
+      #expect(try verdict(payload).rejected?.field == "\(member).bundleId")
       let good: JSONObject = ["bundleId": .string(TestStore.bundleID)]
       #expect(try code(good) == "missing-field")
       #expect(

@@ -105,7 +105,9 @@ extension ProofJudge {
   func app(_ fields: Fields) throws(Halt) -> VerificationSettings.App {
     let bundleID: String
     do { bundleID = try fields.requiredText("bundleId") } catch { throw .field(error) }
-    guard let app = settings.apps.first(where: { $0.bundleID == bundleID }) else { throw .claim(.wrongBundle) }
+    guard let app = settings.apps.first(where: { $0.bundleID == bundleID }) else {
+      throw .claim(.wrongBundle, "bundleId")
+    }
     return app
   }
 
@@ -117,13 +119,13 @@ extension ProofJudge {
     let id: Int64?
     do { id = try fields.integer("appAppleId") } catch { throw .field(error) }
     guard let id else { throw .claim(.missingField, "appAppleId") }
-    guard id == app.appAppleID else { throw .claim(.wrongAppAppleID) }
+    guard id == app.appAppleID else { throw .claim(.wrongAppAppleID, "appAppleId") }
   }
 
   func environment(_ fields: Fields, _ name: StaticString, isLocal: Bool) throws(Halt) -> Environment {
     guard let member = fields.member(name) else { throw .claim(.missingField, "\(name)") }
     guard let text = member.string else { throw .claim(.malformedField, "\(name) must be a string") }
-    guard let environment = Environment(rawValue: text) else { throw .claim(.unknownEnvironment) }
+    guard let environment = Environment(rawValue: text) else { throw .claim(.unknownEnvironment, "\(name)") }
     try accept(environment, isLocal: isLocal)
     return environment
   }
