@@ -30,7 +30,7 @@ import Testing
       let origin: String
       switch event.scope {
       case .partition(let partition): origin = "example.com/purchases/\(partition.topic)/\(partition.partition)"
-      case .summary: origin = "example.com/purchases"
+      case .summary: origin = "example.com/purchases/summary/\(Fixture.late.milliseconds)"
       }
       let verifier = try NoteVerifier(name: origin, publicKey: try Fixture.key().publicKey)
       let head = try Checkpoint(verifying: Array(event.note.utf8), with: [verifier])
@@ -120,6 +120,23 @@ import Testing
     #expect(report.summary?.size == roots.keys.max())
   }
 
+  @Test func aStoreThatBeginsAnewContradictsNothing() throws {
+    let (harness, settings) = try Fixture.audited()
+    let first = harness.emitted
+    let again = StageHarness(AuditingStage(settings), harness.log)
+    var random = SeededRandom(seed: 99)
+    again.workAll(&random, longest: 7)
+    again.settle(now: Fixture.late.advanced(byMilliseconds: 86_400_000))
+    // The partitions' checkpoints are the same events once more; the log over them is another.
+    let old = Set(first.map(\.id))
+    let new = again.checkpoints.filter { summaryScope($0) != nil }
+    #expect(new.count >= 1)
+    #expect(again.emitted.filter { $0.event.type == .auditCheckpointed && !old.contains($0.id) }.count == new.count)
+    let report = try AuditVerifier(topics: settings.topics, key: settings.verifierKey).verify(harness.log)
+    #expect(report.findings == [])
+    #expect(report.summary?.origin == "example.com/purchases/summary/\(Fixture.late.milliseconds + 86_400_000)")
+  }
+
   private func summaryScope(_ event: AuditCheckpointed) -> AuditCheckpointed.Scope? {
     if case .summary = event.scope { event.scope } else { nil }
   }
@@ -156,6 +173,12 @@ import Testing
       }
     }
     let names = AuditNames(name: "a")
+    let born = Instant(milliseconds: 1_800_000_000_000)
+    #expect(names.born(of: names.summary(born: born)) == born)
+    #expect(names.partition(of: names.summary(born: born)) == nil)
+    for origin in ["a", "a/summary", "a/summary/", "a/summary/01", "b/summary/1"] {
+      #expect(names.born(of: origin) == nil)
+    }
     #expect(names.partition(of: "a/t/3") == TopicPartition("t", 3))
     for origin in ["a", "b/t/3", "a/t", "a/t/03", "a/t/-", "a/t/3/", "ab/t/3"] {
       #expect(names.partition(of: origin) == nil)

@@ -96,7 +96,8 @@ extension GoldenExamples {
           note: note("\(origin)/purchases.received/0", 4711, tree, signatures.0))),
       "audit.checkpointed.v1.summary": .checkpointed(
         AuditCheckpointed(
-          scope: .summary(added: [head]), size: 24, root: summary.hex, note: note(origin, 24, summary, signatures.1))),
+          scope: .summary(added: [head]), size: 24, root: summary.hex,
+          note: note("\(origin)/summary/1764469785302", 24, summary, signatures.1))),
       "audit.anomaly.found.v1": .anomaly(
         AuditAnomaly(
           kind: .grantedNeverFinished, subject: TransactionSubject(environment, try id("2000000912345671")),

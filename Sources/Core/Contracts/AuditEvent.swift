@@ -11,7 +11,7 @@ public struct AuditCheckpointed: Sendable, Hashable {
   public enum Scope: Sendable, Hashable {
     /// The tree over the records of one partition.
     case partition(TopicPartition)
-    /// The log over the partitions' checkpoints: these are the leaves that it grew by, each the text of one partition's
+    /// A log over the partitions' checkpoints, which the note names: these are the leaves that it grew by, each the text of one partition's
     /// checkpoint without its signature.
     case summary(added: [String])
   }

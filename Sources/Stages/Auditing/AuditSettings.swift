@@ -45,8 +45,8 @@ public struct AuditSettings: Sendable {
   }
 }
 
-/// The names of an audit log's trees: the log over all partitions is called NAME, a partition's tree
-/// NAME/TOPIC/PARTITION. All are signed by one key, each under its own name.
+/// The names of an audit log's trees: a partition's is called NAME/TOPIC/PARTITION, the log over all partitions
+/// NAME/summary/BORN. All are signed by one key, each under its own name.
 public struct AuditNames: Sendable, Hashable {
   public let name: String
 
@@ -54,9 +54,20 @@ public struct AuditNames: Sendable, Hashable {
 
   public func origin(of partition: TopicPartition) -> String { "\(name)/\(partition.topic)/\(partition.partition)" }
 
+  /// The log over all partitions that a store began at that time. A partition's tree is the same for whoever computes it;
+  /// this one is not, so a store that begins anew begins another log and never contradicts the old one.
+  public func summary(born: Instant) -> String { "\(name)/summary/\(born.milliseconds)" }
+
+  /// When a log over all partitions was begun; nil for the name of anything else.
+  public func born(of origin: String) -> Instant? {
+    guard origin.hasPrefix(name + "/summary/"), let number = Int64(origin.dropFirst(name.count + 9)) else { return nil }
+    let born = Instant(milliseconds: number)
+    return summary(born: born) == origin ? born : nil
+  }
+
   /// The partition whose tree has this name.
   public func partition(of origin: String) -> TopicPartition? {
-    guard origin.hasPrefix(name + "/") else { return nil }
+    guard origin.hasPrefix(name + "/"), born(of: origin) == nil else { return nil }
     let rest = origin.dropFirst(name.count + 1)
     guard let slash = rest.lastIndex(of: "/"), let number = Int32(rest[rest.index(after: slash)...]) else { return nil }
     let partition = TopicPartition(String(rest[..<slash]), number)

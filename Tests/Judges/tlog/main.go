@@ -229,7 +229,8 @@ func judgeExport(folder string, key logKey) error {
 		return err
 	}
 	heads := map[string][]head{}
-	summary, summed, notes := &tree{}, int64(0), 0
+	// By name: a store that began anew began a summary of its own.
+	summaries, summed, notes := map[string]*tree{}, int64(0), 0
 	for _, path := range paths {
 		if !strings.Contains(filepath.Base(path), "audit-") {
 			continue
@@ -252,6 +253,15 @@ func judgeExport(folder string, key logKey) error {
 				heads[h.origin] = append(heads[h.origin], h)
 				return nil
 			}
+			summary := summaries[h.origin]
+			if summary == nil {
+				summary = &tree{}
+				summaries[h.origin] = summary
+			}
+			earlier := summary.size
+			if h.size == earlier {
+				return summary.check(h, 0) // published again after a crash
+			}
 			for _, text := range event.Added {
 				if err := summary.add([]byte(text)); err != nil {
 					return err
@@ -262,8 +272,10 @@ func judgeExport(folder string, key logKey) error {
 				}
 				heads[leaf.origin] = append(heads[leaf.origin], leaf)
 			}
-			earlier := summed
-			summed = h.size
+			summed += summary.size - earlier
+			if h.size != summary.size {
+				return fmt.Errorf("%s signs for %d of %d checkpoints", h.origin, h.size, summary.size)
+			}
 			return summary.check(h, earlier)
 		})
 		if err != nil {

@@ -10,6 +10,8 @@ struct SummaryLog {
   static let place = TopicPartition("*", 0)
 
   private(set) var state: TreeState
+  /// Part of its name.
+  private var born = Instant(milliseconds: 0)
   /// By the partition's name, the size that is in the log.
   private var summed: [String: Int64] = [:]
   /// Signed and kept, not published yet.
@@ -22,9 +24,10 @@ struct SummaryLog {
       return
     }
     guard let state = TreeState(row, Self.place), let document = state.document,
-      let fields = try? Fields(parsing: document)
+      let fields = try? Fields(parsing: document), let born = fields.member("born")?.int64
     else { return nil }
     self.state = state
+    self.born = Instant(milliseconds: born)
     for member in fields.member("summed")?.members ?? [] { summed[member.name] = member.value.int64 }
     if let pending = fields.member("pending") {
       guard let inner = try? Fields(pending), let event = try? AuditCheckpointed(inner) else { return nil }
@@ -35,6 +38,7 @@ struct SummaryLog {
   var row: Row {
     var writer = JSONWriter()
     writer.object { json in
+      json.field("born", born.milliseconds)
       json.field(
         "summed",
         object: { json in
@@ -59,8 +63,9 @@ struct SummaryLog {
       state.frontier.append(MerkleTree.leafHash(Array(text.utf8)))
     }
     guard !added.isEmpty else { return false }
+    if state.checkpointedSize == 0 { born = now }
     state.latestAt = now
-    let note = state.sign(settings, origin: settings.names.name)
+    let note = state.sign(settings, origin: settings.names.summary(born: born))
     pending = AuditCheckpointed(
       scope: .summary(added: added), size: state.size, root: state.frontier.root.hex,
       note: String(decoding: note.encoded, as: UTF8.self))

@@ -12,15 +12,16 @@ public struct AuditReport: Sendable, Hashable {
     public var root: String
   }
 
-  /// Leaves and root of a tree.
+  /// Name, leaves and root of a tree.
   public struct Head: Sendable, Hashable {
+    public var origin: String
     public var size: Int64
     /// In hex.
     public var root: String
   }
 
   public var trees: [Tree] = []
-  /// The log over all partitions, as its newest checkpoint has it; nil where there is none.
+  /// The log over all partitions (the one that was begun last), as its newest checkpoint has it; nil where there is none.
   public var summary: Head?
   public var anomalies: [AuditAnomaly.Kind: Int] = [:]
   /// Records whose stage has not come to them yet.

@@ -16,8 +16,13 @@ struct Claims {
   private let key: NoteVerifier
   private(set) var byPartition: [TopicPartition: [Claim]] = [:]
   private(set) var noteCount: [TopicPartition: Int] = [:]
-  private var summary = MerkleFrontier()
-  private var summaryIsBroken = false
+  /// By name: a store that began anew began a log of its own.
+  private var summaries: [String: Summary] = [:]
+
+  private struct Summary {
+    var tree = MerkleFrontier()
+    var isBroken = false
+  }
 
   init(names: AuditNames, key: NoteVerifier) {
     self.names = names
@@ -44,7 +49,11 @@ struct Claims {
       }
       if let damage { report.add(.unreadable, partition.description, damage) }
     }
-    if summary.size > 0 { report.summary = AuditReport.Head(size: Int64(summary.size), root: summary.root.hex) }
+    let newest = summaries.max { (names.born(of: $0.key) ?? .distantPast) < (names.born(of: $1.key) ?? .distantPast) }
+    if let newest {
+      report.summary = AuditReport.Head(
+        origin: newest.key, size: Int64(newest.value.tree.size), root: newest.value.tree.root.hex)
+    }
   }
 
   private mutating func read(_ stored: StoredRecord, _ report: inout AuditReport) {
@@ -66,7 +75,12 @@ struct Claims {
     let origin: String
     switch event.scope {
     case .partition(let partition): origin = names.origin(of: partition)
-    case .summary: origin = names.name
+    case .summary:
+      // The note itself says which; whether it may is seen below.
+      origin = event.note.split(separator: "\n", maxSplits: 1).first.map(String.init) ?? ""
+      guard names.born(of: origin) != nil else {
+        return report.add(.badSignature, place, "is of no log over all partitions of \(names.name)")
+      }
     }
     guard let verifier = names.verifier(of: origin, key) else {
       return report.add(.unreadableCheckpoint, place, "names a tree that no note can be signed for")
@@ -88,17 +102,19 @@ struct Claims {
   }
 
   private mutating func sum(_ added: [String], _ head: Checkpoint, _ place: String, _ report: inout AuditReport) {
-    guard !summaryIsBroken else { return }
+    var summary = summaries[head.origin] ?? Summary()
+    defer { summaries[head.origin] = summary }
+    guard !summary.isBroken else { return }
     // Published again after a crash: the same head.
-    if head.size == summary.size, head.root == summary.root { return }
-    guard head.size == summary.size + UInt64(added.count) else {
-      summaryIsBroken = true
+    if head.size == summary.tree.size, head.root == summary.tree.root { return }
+    guard head.size == summary.tree.size + UInt64(added.count) else {
+      summary.isBroken = true
       return report.add(
-        .summaryBroken, place, "adds \(added.count) to \(summary.size) checkpoints and signs for \(head.size)")
+        .summaryBroken, place, "adds \(added.count) to \(summary.tree.size) checkpoints and signs for \(head.size)")
     }
-    for text in added { summary.append(MerkleTree.leafHash(Array(text.utf8))) }
-    guard summary.root == head.root else {
-      summaryIsBroken = true
+    for text in added { summary.tree.append(MerkleTree.leafHash(Array(text.utf8))) }
+    guard summary.tree.root == head.root else {
+      summary.isBroken = true
       return report.add(.rootDiffers, place, "the checkpoints that it adds don't lead to the root that it signs")
     }
     for text in added {
