@@ -200,7 +200,7 @@ struct History {
     let start = dice.roll(0...History.horizon)
     for (index, item) in items.enumerated() {
       let now = start + Int64(index) * History.horizon / Int64(items.count)
-      world.feed(item.event, key: item.key, at: now)
+      world.pass(item.event, key: item.key, at: now)
       if ticks > 0, dice.chance(Int64(items.count) / ticks) { world.tick(now) }
     }
     world.tick(end)

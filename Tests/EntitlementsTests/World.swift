@@ -31,6 +31,12 @@ final class World {
   /// Hands an event to ownership and what comes of it to entitlements.
   @discardableResult
   func feed(_ event: VerifiedEvent, key: String, at milliseconds: Int64) -> [EntitlementEvent] {
+    pass(event, key: key, at: milliseconds).map { Samples.event($0) }
+  }
+
+  /// The same for who doesn't look at the events.
+  @discardableResult
+  func pass(_ event: VerifiedEvent, key: String, at milliseconds: Int64) -> [StoredRecord] {
     let stored = places.place(event.record(key: key, at: milliseconds, topics: topics))
     let actions = ownership.actions(stored)
     note(actions)
@@ -54,19 +60,19 @@ final class World {
       key: "\(sample.environment.rawValue)/\(sample.original)", at: at)
   }
 
-  private func forward(_ produced: ProducedRecord) -> [EntitlementEvent] {
+  private func forward(_ produced: ProducedRecord) -> [StoredRecord] {
     let stored = places.place(produced)
     records.append(stored)
     guard produced.topic == topics.name(.owned) else { return [] }
     let actions = entitlements.actions(stored)
     note(actions)
-    var events: [EntitlementEvent] = []
+    var events: [StoredRecord] = []
     for record in entitlements.records(stored, actions) {
       let out = places.place(record)
       records.append(out)
       if record.topic == topics.name(.received) { returned.append(out) }
       guard record.topic == topics.name(.entitlements) else { continue }
-      events.append(Samples.event(out))
+      events.append(out)
     }
     return events
   }
@@ -84,7 +90,7 @@ final class World {
   @discardableResult
   func tick(_ milliseconds: Int64) -> [EntitlementEvent] {
     let now = Instant(milliseconds: milliseconds)
-    var events: [EntitlementEvent] = []
+    var events: [StoredRecord] = []
     for partition in 0..<topics.partitions {
       let place = TopicPartition(topics.name(.owned), partition)
       while let tick = entitlements.scheduled(place, now: now, workedOff: now).first {
@@ -92,7 +98,7 @@ final class World {
         events += forward(tick)
       }
     }
-    return events
+    return events.map { Samples.event($0) }
   }
 
   func row(_ account: String, _ environment: Environment = .production) -> AccountRow? {

@@ -28,21 +28,39 @@ extension Instant: CustomStringConvertible {
       days -= 1
     }
     let (year, month, dayOfMonth) = Self.civil(fromDays: days)
-    func pad(_ value: Int64, _ width: Int) -> String {
-      let digits = String(value)
-      return String(repeating: "0", count: max(0, width - digits.count)) + digits
-    }
     let seconds = rest / 1000
-    return "\(pad(year, 4))-\(pad(month, 2))-\(pad(dayOfMonth, 2))"
-      + "T\(pad(seconds / 3600, 2)):\(pad(seconds / 60 % 60, 2)):\(pad(seconds % 60, 2)).\(pad(rest % 1000, 3))Z"
+    // Straight into the text's 24 bytes: each event that passes has some of these in it.
+    return String(unsafeUninitializedCapacity: 24) { bytes in
+      func put(_ value: Int64, _ width: Int, at start: Int, then separator: UInt8) {
+        var value = value
+        for place in stride(from: start + width - 1, through: start, by: -1) {
+          bytes.initializeElement(at: place, to: 48 + UInt8(truncatingIfNeeded: value % 10))
+          value /= 10
+        }
+        bytes.initializeElement(at: start + width, to: separator)
+      }
+      put(year, 4, at: 0, then: UInt8(ascii: "-"))
+      put(month, 2, at: 5, then: UInt8(ascii: "-"))
+      put(dayOfMonth, 2, at: 8, then: UInt8(ascii: "T"))
+      put(seconds / 3600, 2, at: 11, then: UInt8(ascii: ":"))
+      put(seconds / 60 % 60, 2, at: 14, then: UInt8(ascii: ":"))
+      put(seconds % 60, 2, at: 17, then: UInt8(ascii: "."))
+      put(rest % 1000, 3, at: 20, then: UInt8(ascii: "Z"))
+      return 24
+    }
   }
 
   public var description: String { rfc3339 }
 
   /// Reads RFC 3339 (any offset, any fraction, cut to milliseconds); nil for anything else, such as 30 February.
   public init?(rfc3339 text: String) {
-    let bytes = Array(text.utf8)
-    guard bytes.count >= 20, bytes.count <= 40 else { return nil }
+    guard text.utf8.count >= 20, text.utf8.count <= 40 else { return nil }
+    var text = text
+    guard let instant = text.withUTF8({ Self.read($0) }) else { return nil }
+    self = instant
+  }
+
+  private static func read(_ bytes: UnsafeBufferPointer<UInt8>) -> Instant? {
     func number(_ start: Int, _ count: Int) -> Int64? {
       guard start + count <= bytes.count else { return nil }
       var value: Int64 = 0
@@ -91,7 +109,8 @@ extension Instant: CustomStringConvertible {
     }
     guard index == bytes.count else { return nil }
     let days = Self.days(fromYear: year, month: month, day: day)
-    self.init(milliseconds: days * 86_400_000 + ((hour * 60 + minute) * 60 + second) * 1000 + fraction - offset)
+    return Instant(
+      milliseconds: days * 86_400_000 + ((hour * 60 + minute) * 60 + second) * 1000 + fraction - offset)
   }
 
   private static func isLeap(_ year: Int64) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }

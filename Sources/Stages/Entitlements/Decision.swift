@@ -162,19 +162,20 @@ struct Decision {
       ?? AccountRow(
         environment: subject.environment, account: subject.account, partition: record.coordinates.partition,
         version: 0, catalogueVersion: catalogue.version, isWaiting: false, state: AccountState())
-    let before = account
     let (changes, outcome) = try body(&account.state)
     publish(changes, &account, subject, cause, asOf: max(account.state.clock, record.timestamp))
     account.partition = record.coordinates.partition
-    if account != before || row == nil { write(account) }
+    write(account, over: row)
     return outcome
   }
 
-  private mutating func write(_ account: AccountRow) {
-    var account = account
+  /// Writes the account's row, unless it is there as it is. Bytes are compared rather than states: a state that nobody keeps
+  /// a copy of is changed in place.
+  private mutating func write(_ account: consuming AccountRow, over before: Row? = nil) {
     account.isWaiting = account.state.isWaiting(for: catalogue)
     account.catalogueVersion = catalogue.version
-    actions.append(.write(.put(account.row)))
+    let row = account.row
+    if row.values != before?.values { actions.append(.write(.put(row))) }
   }
 
   private mutating func publish(
