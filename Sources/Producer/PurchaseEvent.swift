@@ -1,5 +1,4 @@
 import PurchasesContracts
-import PurchasesJSON
 
 /// One event for the pipeline, made by the function that is named like it. Identifiers are strings as the App Store gives
 /// them; whether they can be ones is checked when the event is published, and an error names the field.
@@ -35,8 +34,8 @@ public struct PurchaseEvent: Sendable {
     try ReceivedRecord(type: type, data: data)
   }
 
-  private init(_ type: EventType, _ body: (inout JSONWriter) -> Void) {
-    var writer = JSONWriter()
+  private init(_ type: EventType, _ body: (inout EventWriter) -> Void) {
+    var writer = EventWriter()
     writer.object(body)
     self.type = type
     data = writer.bytes
@@ -161,7 +160,7 @@ public struct PurchaseEvent: Sendable {
 
   private static func attempt(
     _ type: EventType, _ environment: Environment, _ account: String, _ attemptId: String, _ occurredAt: WireTime?,
-    _ more: (inout JSONWriter) -> Void
+    _ more: (inout EventWriter) -> Void
   ) -> PurchaseEvent {
     PurchaseEvent(type) { json in
       json.field("environment", environment.rawValue)
@@ -190,7 +189,7 @@ public struct PurchaseEvent: Sendable {
     }
   }
 
-  private static func write(_ failure: Failure, _ json: inout JSONWriter) {
+  private static func write(_ failure: Failure, _ json: inout EventWriter) {
     json.field(
       "failure",
       object: { json in

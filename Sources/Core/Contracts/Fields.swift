@@ -128,3 +128,6 @@ extension JSONWriter {
     field(name, instant?.milliseconds)
   }
 }
+
+/// What event data is written with, for rooms that know events and not the encoding below them.
+public typealias EventWriter = JSONWriter
