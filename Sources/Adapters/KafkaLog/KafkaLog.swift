@@ -14,6 +14,9 @@ public final class KafkaLog: EventLog {
   private let admin: KafkaAdmin
   /// The smallest record limit among the topics we know: a batch may not be larger than what its topic takes.
   private let smallestLimit = Mutex<Int>(NewTopic.batchBytes)
+  private let counts = Mutex<[String: (count: Int32, at: Int64)]>([:])
+  private let idleReaders = Mutex<[KafkaReader]>([])
+  private let silent = Mutex<[KafkaPartition: (range: Range<Int64>, at: Int64)]>([:])
 
   /// Longest wait for an answer of the cluster to one question.
   static let askMilliseconds: Int32 = 15_000
@@ -23,6 +26,10 @@ public final class KafkaLog: EventLog {
   /// died; its records are not committed.
   private static let settleMilliseconds: Int64 = 1_000
   private static let settleMicroseconds: UInt32 = 5_000
+  /// How long it is believed what a topic looks like: it changes once in years.
+  private static let beliefMilliseconds: Int64 = 10_000
+  /// Connections that wait for the next reader.
+  private static let mostIdleReaders = 4
   // How often a question is asked again while the cluster is still making up its mind.
   private static let againMicroseconds: UInt32 = 20_000
 
@@ -102,9 +109,13 @@ public final class KafkaLog: EventLog {
   }
 
   public func partitionCount(of topic: String) throws(LogFailure) -> Int32 {
+    let now = KafkaClock.milliseconds()
+    if let known = counts.withLock({ $0[topic] }), now - known.at < KafkaLog.beliefMilliseconds { return known.count }
     guard let count = try partitionCounts([topic])[topic] else {
+      counts.withLock { $0[topic] = nil }
       throw LogFailure(.refused, "topic \(topic) does not exist")
     }
+    counts.withLock { $0[topic] = (count, now) }
     return count
   }
 
@@ -144,16 +155,14 @@ public final class KafkaLog: EventLog {
   /// A commit is told to its producer a moment before its records show. What was committed before this call is to be
   /// within the answer, so an end with records behind it is asked for again, for as long as a commit takes to show.
   private func settled(_ partitions: [KafkaPartition]) throws(LogFailure) -> [KafkaPartition: PartitionBounds] {
-    let written = try patiently(missing: true) { admin throws(KafkaError) in
-      try admin.uncommittedEnds(partitions, milliseconds: KafkaLog.askMilliseconds)
-    }
+    var found = try bounds(partitions)
+    let written = found.mapValues(\.written)
     let deadline = KafkaClock.milliseconds() + KafkaLog.settleMilliseconds
-    while true {
-      let found = try bounds(partitions)
-      let open = found.contains { $0.value.end < written[$0.key] ?? 0 }
-      if !open || KafkaClock.milliseconds() >= deadline { return found }
+    while found.contains(where: { $0.value.end < written[$0.key] ?? 0 }), KafkaClock.milliseconds() < deadline {
       usleep(KafkaLog.settleMicroseconds)
+      found = try bounds(partitions)
     }
+    return found
   }
 
   func bounds(_ partitions: [KafkaPartition]) throws(LogFailure) -> [KafkaPartition: PartitionBounds] {
@@ -182,29 +191,35 @@ public final class KafkaLog: EventLog {
     }
   }
 
-  /// Nothing to do: what was handed out has its own `close`, and the connection goes with the last reference.
-  public func close() {}
-}
+  /// What was handed out has its own `close`; the log's own connection goes with the last reference.
+  public func close() { idleReaders.withLock { $0 = [] } }
 
-extension NewTopic {
-  /// Kafka's own framing of a batch and a record around the bytes that a topic is to take.
-  private static let framingBytes = 1024
-  /// librdkafka's own size of a batch.
-  static let batchBytes = 1_000_000
-
-  init(_ topic: TopicSpec) {
-    var settings = [
-      "cleanup.policy": topic.isCompacted ? "compact" : "delete",
-      "max.message.bytes": String(topic.maximumBytes + NewTopic.framingBytes),
-      // "Durable" means on more than one broker wherever there is more than one copy to wait for.
-      "min.insync.replicas": String(max(1, Int(topic.replication) - 1)),
-    ]
-    if !topic.isCompacted {
-      settings["retention.ms"] = "-1"
-      settings["retention.bytes"] = "-1"
+  /// A connection for a reader: making one costs more than a short read.
+  func takeReader() throws(LogFailure) -> KafkaReader {
+    if let idle = idleReaders.withLock({ $0.popLast() }) { return idle }
+    do throws(KafkaError) {
+      return try KafkaReader(settings: settings.withDefaults(KafkaLogReader.defaults), log: sink)
+    } catch {
+      throw LogFailure(error)
     }
-    self.init(
-      name: topic.name, partitions: topic.partitions, replication: Int32(topic.replication), settings: settings)
+  }
+
+  func giveBack(_ reader: KafkaReader) {
+    reader.close()
+    idleReaders.withLock { if $0.count < KafkaLog.mostIdleReaders { $0.append(reader) } }
+  }
+
+  /// Offsets known to hold no record that a reader may see: marks of transactions, and what was aborted. They never will,
+  /// unless the topic is made anew: so it is believed for a while only.
+  func isSilent(_ partition: KafkaPartition, _ range: Range<Int64>) -> Bool {
+    guard let known = silent.withLock({ $0[partition] }) else { return false }
+    return known.range.lowerBound <= range.lowerBound && known.range.upperBound >= range.upperBound
+      && KafkaClock.milliseconds() - known.at < KafkaLog.beliefMilliseconds
+  }
+
+  func noteSilence(_ partition: KafkaPartition, _ range: Range<Int64>) {
+    let now = KafkaClock.milliseconds()
+    silent.withLock { $0[partition] = (range, now) }
   }
 }
 

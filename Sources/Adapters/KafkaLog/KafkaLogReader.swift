@@ -6,6 +6,9 @@ import PurchasesKafka
 final class KafkaLogReader: LogReader {
   private let log: KafkaLog
   private let reader: KafkaReader
+  /// Set by a failure: the connection is then not handed on.
+  private var isWorn = false
+  private var isClosed = false
   private var lanes: [TopicPartition: Lane] = [:]
   private var uses: Int64 = 0
 
@@ -19,6 +22,8 @@ final class KafkaLogReader: LogReader {
     var metEnd: Int64 = 0
     /// The read-committed end when we last asked.
     var knownEnd: Int64 = 0
+    /// Whether it is being fetched: at the end it is not, or it would ask for more all the time.
+    var isRunning = false
     var used: Int64
   }
 
@@ -26,27 +31,24 @@ final class KafkaLogReader: LogReader {
   private static let openPartitions = 8
   private static let pollMilliseconds: Int32 = 500
   private static let againMilliseconds: Int32 = 20
-  private static let defaults = [
+  static let defaults = [
     // What is fetched ahead, for each open partition.
     "queued.min.messages": "10000",
     "queued.max.messages.kbytes": "4096",
-    // A request that waits at the end of one partition holds up the first request for another: keep it short.
-    "fetch.wait.max.ms": "20",
+    // That the end is reached is told after a request that waited so long for more.
+    "fetch.wait.max.ms": "5",
   ]
   /// Records that are there come within this, or the cluster is in trouble.
   private static let patienceMilliseconds: Int64 = 30_000
 
   init(_ log: KafkaLog) throws(LogFailure) {
     self.log = log
-    do throws(KafkaError) {
-      reader = try KafkaReader(settings: log.settings.withDefaults(KafkaLogReader.defaults), log: log.sink)
-    } catch {
-      throw LogFailure(error)
-    }
+    reader = try log.takeReader()
   }
 
   func read(_ partition: TopicPartition, from offset: Int64, max limit: Int) throws(LogFailure) -> [StoredRecord] {
     precondition(offset >= 0 && limit > 0, "an offset and a number of records")
+    guard !isClosed else { throw LogFailure(.unavailable, "the reader is closed") }
     return try fetch(partition, offset, limit).map { StoredRecord($0) }
   }
 
@@ -56,6 +58,7 @@ final class KafkaLogReader: LogReader {
     var end = lanes[partition].map { $0.next == offset ? $0.knownEnd : 0 } ?? 0
     if end <= offset { end = try ask(partition, offset) }
     guard offset < end else { return [] }
+    if log.isSilent(KafkaPartition(partition), offset..<end) { return [] }
     let deadline = KafkaClock.milliseconds() + KafkaLogReader.patienceMilliseconds
     while true {
       let (records, metEnd) = try next(partition, from: offset, limit, upTo: end, KafkaLogReader.pollMilliseconds)
@@ -65,6 +68,7 @@ final class KafkaLogReader: LogReader {
       }
       // What lies before the end may be aborted records only; but the end that we know may be an old one.
       if metEnd >= end {
+        log.noteSilence(KafkaPartition(partition), offset..<metEnd)
         end = try ask(partition, offset)
         if metEnd >= end { return [] }
       }
@@ -75,6 +79,7 @@ final class KafkaLogReader: LogReader {
   }
 
   func wait(_ partition: TopicPartition, beyond offset: Int64, milliseconds: Int64) throws(LogFailure) -> Bool {
+    guard !isClosed else { throw LogFailure(.unavailable, "the reader is closed") }
     let deadline = KafkaClock.milliseconds() + milliseconds
     while true {
       let end = try bounds(partition).end
@@ -83,13 +88,7 @@ final class KafkaLogReader: LogReader {
       if end > offset, try keep(fetch(partition, offset, 1), partition, offset) { return true }
       let left = Int32(clamping: deadline - KafkaClock.milliseconds())
       guard left > 0 else { return false }
-      if end < offset {
-        // Nothing can be fetched from beyond the end: ask again instead.
-        usleep(UInt32(min(left, KafkaLogReader.againMilliseconds)) * 1000)
-        continue
-      }
-      let pause = min(left, KafkaLogReader.pollMilliseconds)
-      if try keep(next(partition, from: offset, 1, upTo: .max, pause).records, partition, offset) { return true }
+      usleep(UInt32(min(left, KafkaLogReader.againMilliseconds)) * 1000)
     }
   }
 
@@ -107,7 +106,7 @@ final class KafkaLogReader: LogReader {
     _ partition: TopicPartition, from offset: Int64, _ limit: Int, upTo end: Int64, _ milliseconds: Int32
   ) throws(LogFailure) -> (records: [FetchedRecord], metEnd: Int64) {
     do throws(KafkaError) {
-      var lane = try open(partition, at: offset)
+      var lane = open(partition, at: offset)
       defer { lanes[partition] = lane }
       if !lane.waiting.isEmpty {
         let records = Array(lane.waiting.prefix(limit))
@@ -116,11 +115,18 @@ final class KafkaLogReader: LogReader {
         return (records, lane.metEnd)
       }
       if lane.metEnd >= end { return ([], lane.metEnd) }
+      if !lane.isRunning {
+        try reader.start(KafkaPartition(partition), at: offset)
+        lane.isRunning = true
+      }
       let polled = try reader.poll(KafkaPartition(partition), records: limit, milliseconds: milliseconds)
       let records = polled.records.filter { $0.offset >= offset }
       if let last = records.last { lane.next = last.offset + 1 }
       switch polled.event {
-      case .endOfPartition(let end)?: lane.metEnd = end
+      case .endOfPartition(let end)?:
+        lane.metEnd = end
+        lane.isRunning = false
+        reader.stop(KafkaPartition(partition))
       case .failed(let error)? where records.isEmpty:
         // The lane is of no use any more: begin again at the next call.
         if KafkaFailures.kind(of: error) == .lost { throw error }
@@ -129,13 +135,14 @@ final class KafkaLogReader: LogReader {
       }
       return (records, lane.metEnd)
     } catch {
+      isWorn = true
       reader.stop(KafkaPartition(partition))
       lanes[partition] = nil
       throw LogFailure(error)
     }
   }
 
-  private func open(_ partition: TopicPartition, at offset: Int64) throws(KafkaError) -> Lane {
+  private func open(_ partition: TopicPartition, at offset: Int64) -> Lane {
     uses += 1
     if var lane = lanes[partition], lane.next == offset {
       lane.used = uses
@@ -147,7 +154,7 @@ final class KafkaLogReader: LogReader {
       reader.stop(KafkaPartition(oldest))
       lanes[oldest] = nil
     }
-    try reader.start(KafkaPartition(partition), at: offset)
+    reader.stop(KafkaPartition(partition))
     return Lane(next: offset, used: uses)
   }
 
@@ -167,7 +174,12 @@ final class KafkaLogReader: LogReader {
     return bounds
   }
 
-  func close() { reader.close() }
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    lanes = [:]
+    if isWorn { reader.close() } else { log.giveBack(reader) }
+  }
 }
 
 /// What is said when offsets that were to be read are not there any more.

@@ -6,6 +6,15 @@ public struct PartitionBounds: Hashable, Sendable {
   public let start: Int64
   /// The offset after the last record of a finished transaction (the last stable offset).
   public let end: Int64
+  /// The offset after the last record, those of open and aborted transactions included.
+  public let written: Int64
+}
+
+/// A request that was made and not answered yet.
+struct Question {
+  let doing: String
+  let queue: OpaquePointer
+  let milliseconds: Int32
 }
 
 extension Client {
@@ -17,17 +26,21 @@ extension Client {
     _ doing: String, _ kind: rd_kafka_admin_op_t, _ milliseconds: Int32, committed: Bool = false,
     _ request: (_ options: OpaquePointer, _ queue: OpaquePointer) -> Void
   ) throws(KafkaError) -> OpaquePointer {
+    try answer(pose(doing, kind, milliseconds, committed: committed, request))
+  }
+
+  /// Makes one request of the admin API. `answer` must follow.
+  private func pose(
+    _ doing: String, _ kind: rd_kafka_admin_op_t, _ milliseconds: Int32, committed: Bool,
+    _ request: (_ options: OpaquePointer, _ queue: OpaquePointer) -> Void
+  ) -> Question {
     guard let options = rd_kafka_AdminOptions_new(pointer, kind), let queue = rd_kafka_queue_new(pointer) else {
       preconditionFailure("librdkafka is out of memory")
     }
-    defer {
-      rd_kafka_AdminOptions_destroy(options)
-      rd_kafka_queue_destroy(queue)
-    }
+    defer { rd_kafka_AdminOptions_destroy(options) }
     var text = [CChar](repeating: 0, count: Client.errorTextSize)
-    try KafkaError.check(
-      rd_kafka_AdminOptions_set_request_timeout(options, max(1, milliseconds), &text, text.count),
-      "\(doing): \(Client.string(text))")
+    // None of these can fail for the kinds of requests made here.
+    rd_kafka_AdminOptions_set_request_timeout(options, max(1, milliseconds), &text, text.count)
     if kind == RD_KAFKA_ADMIN_OP_CREATETOPICS || kind == RD_KAFKA_ADMIN_OP_DELETETOPICS
       || kind == RD_KAFKA_ADMIN_OP_CREATEPARTITIONS
     {
@@ -35,21 +48,26 @@ extension Client {
       rd_kafka_AdminOptions_set_operation_timeout(options, max(1, milliseconds), &text, text.count)
     }
     if committed {
-      if kind == RD_KAFKA_ADMIN_OP_LISTOFFSETS {
-        try KafkaError.check(
-          rd_kafka_AdminOptions_set_isolation_level(options, RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED), doing)
-      } else {
-        try KafkaError.check(rd_kafka_AdminOptions_set_require_stable_offsets(options, 1), doing)
-      }
+      let refused =
+        kind == RD_KAFKA_ADMIN_OP_LISTOFFSETS
+        ? rd_kafka_AdminOptions_set_isolation_level(options, RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED)
+        : rd_kafka_AdminOptions_set_require_stable_offsets(options, 1)
+      precondition(refused == nil, "librdkafka must be able to leave out what is not committed")
     }
     request(options, queue)
-    let deadline = monotonicMilliseconds() + Int64(milliseconds) + Client.graceMilliseconds
+    return Question(doing: doing, queue: queue, milliseconds: milliseconds)
+  }
+
+  private func answer(_ question: Question) throws(KafkaError) -> OpaquePointer {
+    defer { rd_kafka_queue_destroy(question.queue) }
+    let doing = question.doing
+    let deadline = monotonicMilliseconds() + Int64(question.milliseconds) + Client.graceMilliseconds
     while true {
       let left = Int32(max(0, deadline - monotonicMilliseconds()))
-      guard let event = rd_kafka_queue_poll(queue, min(left, Client.askSliceMilliseconds)) else {
+      guard let event = rd_kafka_queue_poll(question.queue, min(left, Client.askSliceMilliseconds)) else {
         // A refused log-in shows aside from the call.
         if let refused { throw refused }
-        if left == 0 { throw KafkaError(.retriable, .timedOut, "\(doing): no answer in \(milliseconds) ms") }
+        if left == 0 { throw KafkaError(.retriable, .timedOut, "\(doing): no answer in \(question.milliseconds) ms") }
         continue
       }
       let code = rd_kafka_event_error(event)
@@ -76,10 +94,20 @@ extension Client {
     _ wanted: [KafkaPartition: Int64], committed: Bool, milliseconds: Int32
   ) throws(KafkaError) -> [KafkaPartition: Int64] {
     guard !wanted.isEmpty else { return [:] }
+    return try offsets(poseOffsets(wanted, committed: committed, milliseconds: milliseconds), wanted)
+  }
+
+  private func poseOffsets(_ wanted: [KafkaPartition: Int64], committed: Bool, milliseconds: Int32) -> Question {
     let list = PartitionList(wanted)
-    let event = try ask("asking for offsets", RD_KAFKA_ADMIN_OP_LISTOFFSETS, milliseconds, committed: committed) {
+    return pose("asking for offsets", RD_KAFKA_ADMIN_OP_LISTOFFSETS, milliseconds, committed: committed) {
       options, queue in rd_kafka_ListOffsets(pointer, list.pointer, options, queue)
     }
+  }
+
+  private func offsets(
+    _ question: Question, _ wanted: [KafkaPartition: Int64]
+  ) throws(KafkaError) -> [KafkaPartition: Int64] {
+    let event = try answer(question)
     defer { rd_kafka_event_destroy(event) }
     var count = 0
     guard let infos = rd_kafka_ListOffsets_result_infos(rd_kafka_event_ListOffsets_result(event), &count) else {
@@ -100,21 +128,39 @@ extension Client {
     return found
   }
 
-  func bounds(_ partitions: [KafkaPartition], milliseconds: Int32) throws(KafkaError) -> [KafkaPartition:
-    PartitionBounds]
-  {
-    func list(_ what: rd_kafka_OffsetSpec_t) throws(KafkaError) -> [KafkaPartition: Int64] {
-      let wanted = Dictionary(partitions.map { ($0, Int64(what.rawValue)) }, uniquingKeysWith: { a, _ in a })
-      return try listOffsets(wanted, committed: true, milliseconds: milliseconds)
+  /// Three questions asked at once, so that they take the time of one.
+  func bounds(
+    _ partitions: [KafkaPartition], milliseconds: Int32
+  ) throws(KafkaError) -> [KafkaPartition: PartitionBounds] {
+    guard !partitions.isEmpty else { return [:] }
+    func wanted(_ what: rd_kafka_OffsetSpec_t) -> [KafkaPartition: Int64] {
+      Dictionary(partitions.map { ($0, Int64(what.rawValue)) }, uniquingKeysWith: { a, _ in a })
     }
-    let starts = try list(RD_KAFKA_OFFSET_SPEC_EARLIEST)
-    let ends = try list(RD_KAFKA_OFFSET_SPEC_LATEST)
+    let first = wanted(RD_KAFKA_OFFSET_SPEC_EARLIEST)
+    let last = wanted(RD_KAFKA_OFFSET_SPEC_LATEST)
+    let questions = [
+      (poseOffsets(last, committed: false, milliseconds: milliseconds), last),
+      (poseOffsets(first, committed: true, milliseconds: milliseconds), first),
+      (poseOffsets(last, committed: true, milliseconds: milliseconds), last),
+    ]
+    // Every question is answered, also after one that failed: the answer frees it.
+    var answers: [[KafkaPartition: Int64]] = []
+    var failure: KafkaError?
+    for (question, wanted) in questions {
+      do throws(KafkaError) {
+        answers.append(try offsets(question, wanted))
+      } catch {
+        failure = failure ?? error
+      }
+    }
+    if let failure { throw failure }
     var bounds: [KafkaPartition: PartitionBounds] = [:]
     for partition in partitions {
-      guard let start = starts[partition], let end = ends[partition] else {
+      guard let written = answers[0][partition], let start = answers[1][partition], let end = answers[2][partition]
+      else {
         throw KafkaError(.retriable, .unknownPartition, "asking for offsets of \(partition): no answer for it")
       }
-      bounds[partition] = PartitionBounds(start: start, end: max(start, end))
+      bounds[partition] = PartitionBounds(start: start, end: max(start, end), written: max(start, end, written))
     }
     return bounds
   }
