@@ -162,17 +162,21 @@ import Testing
   @Test func ordersGrantAndRevoke() {
     var facts = facts([period("1", "gold", 1000, 9000)])
     let gold = EntitlementID("gold")!
-    facts.fold(ManualOrder(entitlement: gold, kind: .revoke, at: Instant(milliseconds: 3000), orderID: "o1"))
-    #expect(active(facts, at: 2999) == ["gold", "member"])
-    #expect(active(facts, at: 3000) == ["member"])
-    // A period that begins after the order grants again.
+    func order(_ id: String, _ kind: ManualOrder.Kind, at instant: Int64) -> Bool {
+      facts.fold(ManualOrder(entitlement: gold, kind: kind, at: Instant(milliseconds: instant), orderID: id))
+    }
+    let steps = [
+      order("o1", .revoke, at: 3000), order("o2", .grant(until: Instant(milliseconds: 5000)), at: 4000),
+      order("o3", .revoke, at: 4500), order("o1", .revoke, at: 4600),
+    ]
+    #expect(steps == [true, true, true, false])
+    for (instant, holds) in [(2999, true), (3000, false), (3999, false), (4000, true), (4499, true), (4500, false)] {
+      #expect(active(facts, at: Int64(instant)).contains("gold") == holds, "\(instant)")
+      #expect(active(facts, at: Int64(instant)).contains("member"))
+    }
+    // A period that begins after the orders grants again.
     _ = facts.fold(period("2", "gold", 9000, 10_000).revision)
     #expect(active(facts, at: 9000) == ["gold", "member"])
-    facts.fold(
-      ManualOrder(
-        entitlement: gold, kind: .grant(until: Instant(milliseconds: 5000)), at: Instant(milliseconds: 4000),
-        orderID: "o2"))
-    #expect(active(facts, at: 4000).contains("gold"))
   }
 
   @Test func unknownAndMistypedProductsGiveNothing() {

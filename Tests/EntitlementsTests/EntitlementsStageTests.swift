@@ -384,6 +384,24 @@ import Testing
     #expect(world.active(a, at: 501) == ["gold", "member"])
   }
 
+  @Test func oneUnreadableRowHoldsUpNobody() throws {
+    let world = World(partitions: 1)
+    for account in ["u1", "u2"] {
+      var period = gold("1", 100, 1000)
+      period.token = nil
+      period.original = "1\(account)"
+      world.feed(period, by: account, at: 100)
+    }
+    let key = AccountRow.key(.production, Account("u1")!)
+    var row = try #require(world.entitlements.tables.row(key))
+    row.values[Table.account.index("document")] = .bytes([0])
+    world.entitlements.tables.put(row)
+    #expect(gists(world.tick(1000)) == ["expired gold", "expired member"])
+    #expect(world.quarantined.count == 1 && world.quarantined[0].hasPrefix("true"))
+    #expect(world.tick(1001).isEmpty)
+    #expect(world.quarantined.count == 1)
+  }
+
   // MARK: Transfers and orders
 
   @Test func transferMovesAccessAndCredits() {
@@ -482,7 +500,7 @@ import Testing
     world.tick(3000)
     let row = try #require(world.row(a))
     #expect(try AccountRow(row.row) == row)
-    #expect(row.isWaiting && row.state.openPermits.count == 1 && row.state.orderIDs.count == 2)
+    #expect(row.isWaiting && row.state.openPermits.count == 1 && row.state.facts.orders.count == 2)
   }
 
   /// 7.6: the same partition again gives the same bytes.

@@ -9,6 +9,9 @@ public final class InMemoryTables {
 
   public func row(_ key: RowKey) -> Row? { tables[key.table.name]?[key] }
 
+  /// Puts a row there as if another hand had done it.
+  public func put(_ row: Row) { apply(.put(row)) }
+
   /// In no order.
   public func unordered(_ table: Table) -> [Row] { tables[table.name].map { Array($0.values) } ?? [] }
 

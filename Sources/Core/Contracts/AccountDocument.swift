@@ -15,8 +15,8 @@ public enum AccountDocument {
       if !state.facts.orders.isEmpty {
         json.field("orders", array: { json in for order in state.facts.orders { write(order, &json) } })
       }
-      if !state.orderIDs.isEmpty {
-        json.field("orderIds", array: { json in for id in state.orderIDs { json.element(id) } })
+      if !state.mergeIDs.isEmpty {
+        json.field("mergeIds", array: { json in for id in state.mergeIDs { json.element(id) } })
       }
       if !state.published.isEmpty {
         json.field("published", array: { json in for entry in state.published { write(entry, &json) } })
@@ -37,15 +37,15 @@ public enum AccountDocument {
     let purchases = try list(fields, "purchases", purchase)
     let renewals = try list(fields, "renewals", renewal)
     let orders = try list(fields, "orders", order)
-    var orderIDs: [String] = []
-    for element in fields.member("orderIds")?.elements ?? [] {
-      guard let id = element.string else { throw fields.failure("orderIds", "must be strings") }
-      orderIDs.append(id)
+    var mergeIDs: [String] = []
+    for element in fields.member("mergeIds")?.elements ?? [] {
+      guard let id = element.string else { throw fields.failure("mergeIds", "must be strings") }
+      mergeIDs.append(id)
     }
     return AccountState(
       facts: AccountFacts(purchases: purchases, renewals: renewals, orders: orders),
       published: try list(fields, "published", published), balances: try list(fields, "balances", balance),
-      openPermits: try list(fields, "open", openPermit), orderIDs: orderIDs,
+      openPermits: try list(fields, "open", openPermit), mergeIDs: mergeIDs,
       clock: try fields.milliseconds("clock") ?? .distantPast, dueAt: dueAt)
   }
 

@@ -4,7 +4,7 @@ public struct AccountFacts: Sendable, Hashable {
   public private(set) var purchases: [Purchase] = []
   /// The newest renewal info of each chain, in order of original transaction.
   public private(set) var renewals: [Renewal] = []
-  /// In order of entitlement.
+  /// In recorded order: a later one works on what the earlier ones left.
   public private(set) var orders: [ManualOrder] = []
 
   public init() {}
@@ -17,14 +17,12 @@ public struct AccountFacts: Sendable, Hashable {
     if !isSorted {
       self.purchases.sort { $0.key < $1.key }
       self.renewals.sort { $0.originalTransaction < $1.originalTransaction }
-      self.orders.sort { $0.entitlement < $1.entitlement }
     }
   }
 
   private var isSorted: Bool {
     zip(purchases, purchases.dropFirst()).allSatisfy { $0.key < $1.key }
       && zip(renewals, renewals.dropFirst()).allSatisfy { $0.originalTransaction < $1.originalTransaction }
-      && zip(orders, orders.dropFirst()).allSatisfy { $0.entitlement < $1.entitlement }
   }
 
   public var isEmpty: Bool { purchases.isEmpty && renewals.isEmpty && orders.isEmpty }
@@ -71,14 +69,14 @@ public struct AccountFacts: Sendable, Hashable {
     return true
   }
 
-  /// The newest order in recorded order stands.
-  public mutating func fold(_ order: ManualOrder) {
-    let index = orders.firstIndex { !($0.entitlement < order.entitlement) } ?? orders.count
-    if index < orders.count, orders[index].entitlement == order.entitlement {
-      orders[index] = order
-    } else {
-      orders.insert(order, at: index)
-    }
+  /// More orders about one account than this are nobody's daily work.
+  public static let maximumOrders = 256
+
+  /// Takes an operator's order in. False if it is there already; the caller has seen to it that there is room.
+  public mutating func fold(_ order: ManualOrder) -> Bool {
+    guard !orders.contains(where: { $0.orderID == order.orderID }) else { return false }
+    orders.append(order)
+    return true
   }
 
   /// Takes a chain out (it is somebody else's now) and answers its purchases.

@@ -73,16 +73,14 @@ extension AccountState {
   public mutating func apply(
     _ order: ManualOrder, at instant: Instant, _ catalogue: Catalogue
   ) -> [AccountChange] {
-    guard remember(order: order.orderID) else { return [] }
-    facts.fold(order)
-    return settle(at: instant, catalogue, .order).changes
+    facts.fold(order) ? settle(at: instant, catalogue, .order).changes : []
   }
 
-  /// False if the order was decided before.
-  public mutating func remember(order id: String) -> Bool {
-    guard !orderIDs.contains(id) else { return false }
-    orderIDs.append(id)
-    if orderIDs.count > Self.rememberedOrders { orderIDs.removeFirst(orderIDs.count - Self.rememberedOrders) }
+  /// False if that order to merge the account was decided before.
+  public mutating func remember(merge id: String) -> Bool {
+    guard !mergeIDs.contains(id) else { return false }
+    mergeIDs.append(id)
+    if mergeIDs.count > Self.rememberedMerges { mergeIDs.removeFirst() }
     return true
   }
 

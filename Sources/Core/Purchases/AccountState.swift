@@ -10,26 +10,26 @@ public struct AccountState: Sendable, Hashable {
   public internal(set) var balances: [Balance]
   /// Proofs whose permit waits: for the catalogue, or for access to begin.
   public internal(set) var openPermits: [OpenPermit]
-  /// Operators' orders that were decided: a repeated one has no second effect. The oldest first.
-  public internal(set) var orderIDs: [String]
+  /// Orders to merge the account into another that were decided: a repeated one has no second effect. The oldest first.
+  public internal(set) var mergeIDs: [String]
   /// The instant of the last tick that this account saw.
   public internal(set) var clock: Instant
   /// The next instant at which access changes by time alone; nil while there is none.
   public internal(set) var dueAt: Instant?
 
-  /// More orders about one account than this are nobody's daily work; a repetition of older ones isn't recognised.
-  public static let rememberedOrders = 256
+  /// An account is merged once, or a few times after mistakes.
+  public static let rememberedMerges = 16
 
   public init(
     facts: AccountFacts = AccountFacts(), published: [PublishedEntitlement] = [], balances: [Balance] = [],
-    openPermits: [OpenPermit] = [], orderIDs: [String] = [], clock: Instant = .distantPast,
+    openPermits: [OpenPermit] = [], mergeIDs: [String] = [], clock: Instant = .distantPast,
     dueAt: Instant? = nil
   ) {
     self.facts = facts
     self.published = published
     self.balances = balances
     self.openPermits = openPermits
-    self.orderIDs = orderIDs
+    self.mergeIDs = mergeIDs
     self.clock = clock
     self.dueAt = dueAt
   }

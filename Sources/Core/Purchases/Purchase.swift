@@ -103,7 +103,7 @@ public struct Renewal: Sendable, Hashable {
   }
 }
 
-/// An operator's newest order about one entitlement. Decided once, in recorded order.
+/// An operator's order about one entitlement. Decided once, in recorded order.
 public struct ManualOrder: Sendable, Hashable {
   public enum Kind: Sendable, Hashable {
     /// Access from the order on, until then; nil: without end.

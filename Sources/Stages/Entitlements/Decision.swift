@@ -99,8 +99,11 @@ struct Decision {
     let manual = ManualOrder(
       entitlement: entitlement, kind: kind, at: record.timestamp, orderID: order.orderID)
     let catalogue = catalogue
-    try change(subject, Cause(event: sourceID)) { state in
-      (state.apply(manual, at: manual.at, catalogue), ())
+    try change(subject, Cause(event: sourceID)) { state throws(FieldFailure) in
+      guard state.facts.orders.count < AccountFacts.maximumOrders else {
+        throw FieldFailure("order", "is one more than the \(AccountFacts.maximumOrders) that an account takes")
+      }
+      return (state.apply(manual, at: manual.at, catalogue), ())
     }
   }
 
@@ -108,7 +111,7 @@ struct Decision {
   /// decided by the chain's own writer: so each goes back as an order of its own.
   private mutating func merge(_ subject: Subject, _ order: AccessOrdered, _ into: Account) throws(FieldFailure) {
     let chains = try change(subject, Cause(event: sourceID)) { state -> ([AccountChange], [OriginalTransactionID]) in
-      guard state.remember(order: order.orderID) else { return ([], []) }
+      guard state.remember(merge: order.orderID) else { return ([], []) }
       return ([], Set(state.facts.purchases.map(\.key.originalTransaction)).sorted())
     }
     for chain in chains {
@@ -128,19 +131,32 @@ struct Decision {
   // MARK: Ticks
 
   /// Rows that are due and rows that wait for this catalogue, each account once, in the order in which they were found.
-  mutating func tick(_ tick: ClockTicked, _ rows: [[Row]]) throws(FieldFailure) {
+  mutating func tick(_ tick: ClockTicked, _ rows: [[Row]]) {
     var done: Set<RowKey> = []
     for (index, list) in rows.enumerated() {
       for row in list where done.insert(row.key).inserted {
-        var account = try AccountRow(row)
-        let subject = Subject(environment: account.environment, account: account.account)
-        let changes =
-          index == 0
-          ? account.state.tick(tick.instant, catalogue) : account.state.relearn(at: tick.instant, catalogue)
-        publish(changes, &account, subject, Cause(event: sourceID), asOf: max(account.state.clock, tick.instant))
-        write(account)
+        do throws(FieldFailure) {
+          var account = try AccountRow(row)
+          let subject = Subject(environment: account.environment, account: account.account)
+          let changes =
+            index == 0
+            ? account.state.tick(tick.instant, catalogue) : account.state.relearn(at: tick.instant, catalogue)
+          publish(changes, &account, subject, Cause(event: sourceID), asOf: max(account.state.clock, tick.instant))
+          write(account)
+        } catch { setAside(row, error) }
       }
     }
+  }
+
+  /// A row that can't be read is due no more, or it would bring tick after tick and hold up the others. A record about the
+  /// account meets it again, and people are told now.
+  private mutating func setAside(_ row: Row, _ failure: FieldFailure) {
+    var row = row
+    row.values[Table.account.index("due_at")] = .null
+    row.values[Table.account.index("waiting")] = .integer(0)
+    actions.append(.write(.put(row)))
+    actions.append(.quarantine(reason: "the row of an account that is due can't be read: \(failure)", alarm: true))
+    emitted += 1
   }
 
   // MARK: Doing

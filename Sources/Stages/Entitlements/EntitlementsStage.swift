@@ -63,7 +63,7 @@ public struct EntitlementsStage: Stage {
       case .spend(let subject, let spend): try decision.spend(subject, spend)
       case .order(let subject, let order): try decision.order(subject, order)
       case .tick(let tick):
-        try decision.tick(tick, due(record.coordinates.partition, tick).map { facts.rows($0) })
+        decision.tick(tick, due(record.coordinates.partition, tick).map { facts.rows($0) })
       case .nothing: break
       case .unreadable(let failure): throw failure
       }
