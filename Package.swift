@@ -108,7 +108,8 @@ let package = Package(
     tests(
       "Gateway",
       core + computation + [
-        "PurchasesGateway", "PurchasesHTTPServer", "PurchasesHTTPClient", "PurchasesEmbeddedLog", "PurchasesSQLiteStore",
+        "PurchasesGateway", "PurchasesHTTPServer", "PurchasesHTTPClient", "PurchasesEmbeddedLog",
+        "PurchasesSQLiteStore",
       ]),
     tests("Runner", core + ["PurchasesRunner", "PurchasesEmbeddedLog", "PurchasesSQLiteStore"]),
     tests(
@@ -119,6 +120,16 @@ let package = Package(
     tests("Producer", core + ["PurchasesProducer", "PurchasesEmbeddedLog"]),
     tests("Programs", core + computation + ["PurchasesAssembly"]),
     tests("Room", []),
+    // Measures, beside plain loops in C; no product, nothing ships it.
+    .executableTarget(
+      name: "PurchasesBench",
+      dependencies: core + computation + [
+        "PurchasesVerification", "PurchasesOwnership", "PurchasesEntitlements", "PurchasesAuditing",
+        "PurchasesKafkaLog",
+        "PurchasesEmbeddedLog", "PurchasesSQLiteStore", "PurchasesPostgresStore", "PurchasesRunner",
+        "PurchasesLocalAppStore", "PurchasesKafka", "PurchasesSQLite", "PurchasesPostgres",
+      ],
+      path: "Tests/Bench/Program"),
   ],
   swiftLanguageModes: [.v6]
 )

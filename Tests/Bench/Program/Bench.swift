@@ -1,0 +1,201 @@
+import PurchasesContracts
+import PurchasesCore
+import PurchasesJSON
+import PurchasesPostgres
+
+/// The measurements in their order.
+final class Bench {
+  private var brokers = ""
+  private var postgres = ""
+  private var loop = ""
+  private var folder = "."
+  private var json: String?
+  private var isQuick = false
+  private var only: Set<String> = []
+  private var runs = 0
+
+  /// Pairs per row: five, so that the median has two on each side.
+  private var pairs: Int { isQuick ? 1 : 5 }
+  /// A day of so many accounts has some 68,000 received events.
+  private var accounts: Int { isQuick ? 1_200 : 9_000 }
+  private var verifications: Int { isQuick ? 20_000 : 300_000 }
+  private var appended: Int { isQuick ? 20_000 : 100_000 }
+  private static let verifySeconds = 3
+
+  /// What a run may hold more at its end than after a fifth of it, in KiB. Verifying keeps nothing. The entitlements stage
+  /// fills SQLite's page cache (32 MiB) on the way, and its batches differ in size.
+  private static let verificationMargin = 8 * 1024
+  private static let stageMargin = 64 * 1024
+
+  init(_ words: [String]) throws {
+    var rest = words[...]
+    while let option = rest.popFirst() {
+      if option == "--quick" {
+        isQuick = true
+        continue
+      }
+      guard let value = rest.popFirst() else { throw BenchFailure("\(option) needs a value") }
+      switch option {
+      case "--kafka": brokers = value
+      case "--postgres": postgres = value
+      case "--loop": loop = value
+      case "--folder": folder = value
+      case "--json": json = value
+      case "--only": only = Set(value.split(separator: ",").map(String.init))
+      default: throw BenchFailure("unknown option \(option)")
+      }
+    }
+  }
+
+  private func wants(_ row: String) -> Bool { only.isEmpty || only.contains(row) }
+
+  /// Answers whether every floor is met and memory stays flat.
+  func run() throws -> Bool {
+    let load = Gauge.load
+    var rows: [Row] = []
+    var memory: [FlatMemory] = []
+    if wants("jws") { rows.append(try verification()) }
+    if wants("append") { rows.append(try append()) }
+    if wants("memory") {
+      let sample = try Child.own(["child", "verify-many", "\(verifications)"]).sample()
+      memory += Self.flat("verification", sample, margin: Self.verificationMargin)
+    }
+    var stages: [(StageName, store: String?, floor: Double?)] = []
+    if wants("verification") { stages.append((.verification, nil, nil)) }
+    if wants("ownership") { stages.append((.ownership, "SQLite", nil)) }
+    if wants("entitlements") { stages.append((.entitlements, "SQLite", 0.25)) }
+    if wants("auditing") { stages.append((.auditing, "SQLite", 0.4)) }
+    if wants("postgres"), !postgres.isEmpty {
+      stages += [(.entitlements, "PostgreSQL", nil), (.auditing, "PostgreSQL", nil)]
+    }
+    if !stages.isEmpty {
+      say("filling the topics")
+      let received = try Inputs(brokers: brokers, folder: folder).fill(accounts: accounts)
+      say("\(received) events received")
+    }
+    for stage in stages {
+      let row = try self.stage(stage.0, stage.store, floor: stage.floor)
+      rows.append(row)
+      if stage.0 == .entitlements, stage.store == "SQLite", let sample = row.pairs.last?.ours {
+        memory += Self.flat("entitlements stage", sample, margin: Self.stageMargin)
+      }
+    }
+    let noise = noise(rows, load: load)
+    print("\n" + Report.text(rows, memory) + noise)
+    let isOK = rows.allSatisfy(\.isOK) && memory.allSatisfy(\.isOK)
+    if let json {
+      let report = JSON.object(
+        JSONObject([
+          ("rows", .array(rows.map(\.json))), ("memory", .array(memory.map(\.json))), ("noise", .string(noise)),
+          ("ok", .bool(isOK)),
+        ]))
+      try File.write(report.bytes + [0x0a], to: json)
+    }
+    return isOK
+  }
+
+  private func say(_ line: String) { print("bench: \(line)") }
+
+  /// How much the limits alone, which are the same program each time, differ from run to run.
+  private func noise(_ rows: [Row], load: String) -> String {
+    let spreads = rows.filter { $0.pairs.count > 1 }.map { row in
+      "\(row.name) \(Spread.text((row.limit.most / row.limit.least - 1) * 100, 0)) %"
+    }
+    return "noise: load \(load) before and \(Gauge.load) after; the limits alone spread by "
+      + (spreads.isEmpty ? "(one run each)" : spreads.joined(separator: ", ")) + "\n"
+  }
+
+  private static func flat(_ name: String, _ sample: Sample, margin: Int) -> [FlatMemory] {
+    guard let memory = sample.memory else { return [] }
+    return [FlatMemory(name: name, count: sample.count, early: memory.early, end: memory.end, margin: margin)]
+  }
+
+  // MARK: Rows
+
+  private func verification() throws -> Row {
+    var row = Row(
+      "JWS verification, one core", beside: "openssl speed ecdsap256, verifications", unit: "proofs", floor: 0.6)
+    try row.measure(pairs) {
+      // openssl counts processor time, so the rate is by that on both sides.
+      let sample = try Child.own(["child", "verify", "\(Self.verifySeconds)"]).sample()
+      return Sample(count: sample.count, seconds: sample.cpu, cpu: sample.cpu)
+    } limit: {
+      let output = try Child("/usr/bin/env", ["openssl", "speed", "-seconds", "\(Self.verifySeconds)", "ecdsap256"])
+        .output()
+      // " 256 bits ecdsa (nistp256)   0.0000s   0.0001s  40000.0  12000.0"
+      for line in output.split(separator: "\n") where line.contains("nistp256") {
+        guard let rate = line.split(separator: " ").last.flatMap({ Double($0) }), rate > 0 else { continue }
+        return Sample(count: Int(rate), seconds: 1, cpu: 1)
+      }
+      throw BenchFailure("openssl speed printed no rate for nistp256")
+    }
+    return row
+  }
+
+  private func append() throws -> Row {
+    var row = Row("embedded append, 1 KB", beside: "SQLite's bulk insert of the same bytes", unit: "records")
+    let path = "\(folder)/append.db"
+    try row.measure(pairs) {
+      try Child.own(["child", "append", path, "\(appended)"]).sample()
+    } limit: {
+      try Child.own(["child", "plain", path, "\(appended)"]).sample()
+    }
+    return row
+  }
+
+  private func stage(_ name: StageName, _ store: String?, floor: Double?) throws -> Row {
+    let title = name.rawValue + (store.map { " on \($0)" } ?? "")
+    let hashes = name == .auditing
+    var row = Row(
+      title,
+      beside: hashes
+        ? "a C loop that consumes, hashes each record and commits positions" : "a C loop that moves the same records",
+      unit: "records", floor: floor)
+    say(title)
+    let inputs = try Day.stage(name, StageRun.topics).inputs.map { StageRun.topics.name($0) }
+    try row.measure(pairs) {
+      try scratch { prefix, group in
+        try withStore(store) { store in
+          try Child.own(["child", "stage", name.rawValue, brokers, store, prefix, group]).sample()
+        }
+      }
+    } limit: {
+      try scratch { prefix, group in
+        try Child(loop, [hashes ? "hash" : "copy", brokers, group, prefix + ScratchTopics.loop] + inputs).sample()
+      }
+    }
+    for pair in row.pairs where pair.ours.count != pair.limit.count {
+      throw BenchFailure("\(title): \(pair.ours.count) records worked off, the loop found \(pair.limit.count)")
+    }
+    return row
+  }
+
+  /// A new group, and topics of its own to write to.
+  private func scratch(_ body: (_ prefix: String, _ group: String) throws -> Sample) throws -> Sample {
+    runs += 1
+    let topics = try ScratchTopics(brokers: brokers, prefix: "bench-out-\(runs).")
+    try topics.make()
+    let sample = try body(topics.prefix, "bench-\(runs)")
+    try topics.remove()
+    return sample
+  }
+
+  /// A store that nothing has been written to.
+  private func withStore(_ kind: String?, _ body: (String) throws -> Sample) throws -> Sample {
+    switch kind {
+    case "SQLite":
+      let path = "\(folder)/store-\(runs).db"
+      defer { File.removeDatabase(path) }
+      return try body(path)
+    case "PostgreSQL":
+      let connection = try PostgresConnection(postgres)
+      defer { connection.close() }
+      let schema = "bench_\(runs)"
+      try connection.execute("CREATE SCHEMA \(schema)")
+      let sample = try body(postgres + "&options=-csearch_path%3D\(schema)")
+      try connection.execute("DROP SCHEMA \(schema) CASCADE")
+      return sample
+    default: return try body("")
+    }
+  }
+}

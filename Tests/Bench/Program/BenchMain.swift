@@ -1,0 +1,43 @@
+import Glibc
+import PurchasesContracts
+import PurchasesCore
+import PurchasesJSON
+
+/// `make bench`: the rows of README's table, each beside its limit in the same run. Never shipped.
+@main struct BenchMain {
+  static func main() {
+    do {
+      let words = Array(CommandLine.arguments.dropFirst())
+      guard words.first == "child" else {
+        let bench = try Bench(words)
+        exit(try bench.run() ? 0 : 1)
+      }
+      print(try child(Array(words.dropFirst())).line)
+    } catch {
+      File.complain("bench: \(error)")
+      exit(1)
+    }
+  }
+
+  /// One measured run, in a process of its own.
+  private static func child(_ words: [String]) throws -> Sample {
+    switch (words.first, words.count) {
+    case ("verify", 2):
+      guard let seconds = Double(words[1]) else { throw BenchFailure("verify SECONDS") }
+      return try VerificationRun().run(seconds: seconds)
+    case ("verify-many", 2):
+      guard let count = Int(words[1]) else { throw BenchFailure("verify-many COUNT") }
+      return try VerificationRun().run(count: count)
+    case ("stage", 6):
+      guard let name = StageName(rawValue: words[1]) else { throw BenchFailure("no stage \(words[1])") }
+      return try StageRun(
+        name: name, brokers: words[2], store: words[3].isEmpty ? nil : words[3], scratch: words[4], group: words[5]
+      ).run()
+    case ("append", 3), ("plain", 3):
+      guard let count = Int(words[2]) else { throw BenchFailure("append|plain PATH COUNT") }
+      let run = AppendRun(path: words[1], count: count)
+      return words[0] == "append" ? try run.embedded() : try run.plain()
+    default: throw BenchFailure("unknown child \(words.joined(separator: " "))")
+    }
+  }
+}
