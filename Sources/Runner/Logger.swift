@@ -1,4 +1,3 @@
-import Foundation
 import PurchasesContracts
 import PurchasesCore
 import Synchronization
@@ -20,7 +19,7 @@ public final class Logger: Sendable {
 
   public init(
     clock: any Clock, minimum: Level = .info,
-    write: @escaping @Sendable ([UInt8]) -> Void = { FileHandle.standardError.write(Data($0)) }
+    write: @escaping @Sendable ([UInt8]) -> Void = { StandardError.write($0) }
   ) {
     self.clock = clock
     self.minimum = minimum
@@ -29,12 +28,15 @@ public final class Logger: Sendable {
 
   public func debug(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) { log(.debug, message, fields) }
   public func info(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) { log(.info, message, fields) }
-  public func warning(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) { log(.warning, message, fields) }
+  public func warning(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
+    log(.warning, message, fields)
+  }
   public func error(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) { log(.error, message, fields) }
 
   private func log(_ level: Level, _ message: String, _ fields: KeyValuePairs<String, String>) {
     guard level >= minimum else { return }
-    var line = "{\"time\":\"\(clock.now().rfc3339)\",\"level\":\"\(level.rawValue)\",\"message\":\(Self.quoted(message))"
+    var line =
+      "{\"time\":\"\(clock.now().rfc3339)\",\"level\":\"\(level.rawValue)\",\"message\":\(Self.quoted(message))"
     for (name, value) in fields { line += ",\(Self.quoted(name)):\(Self.quoted(value))" }
     line += "}\n"
     let bytes = Array(line.utf8)

@@ -45,6 +45,22 @@ import Testing
     #expect(text.split(separator: "\n").count == 1, "one line says it: \(text)")
   }
 
+  @Test func aFullDiskForTheLogFileChangesNoOutcome() throws {
+    let program = try Tool()
+    try program.write("catalogue.json", Tool.catalogue)
+    for (words, status) in [
+      (["nonsense"], Int32(2)),
+      (["run", "--until-idle", "--verbose", "--listen", "127.0.0.1:0"] + Tool.stageOptions, 0),
+    ] {
+      let full = try FileHandle(forWritingTo: URL(fileURLWithPath: "/dev/full"))
+      let process = try program.process(words, output: FileHandle.nullDevice, errors: full)
+      try process.run()
+      process.waitUntilExit()
+      #expect(process.terminationReason == .exit, "\(words)")
+      #expect(process.terminationStatus == status, "\(words)")
+    }
+  }
+
   @Test func aBrokenCatalogueNamesTheProduct() throws {
     let program = try Tool()
     try program.write("catalogue.json", #"{"version":"1","products":[{"id":"gold","type":"auto-renewable"}]}"#)
@@ -52,6 +68,39 @@ import Testing
       "run", "--until-idle", "--bundle-id", "a", "--environment", "Sandbox", "--catalogue", "catalogue.json")
     #expect(result.status == 2)
     #expect(result.errors.contains("gold"))
+  }
+
+  @Test func anAccountIsKnownWhereItsPurchaseWaitsAndNowhereElse() throws {
+    let program = try Tool()
+    try program.write("catalogue.json", Tool.catalogue)
+    let payload = """
+      {"transactionId":"1","originalTransactionId":"1","bundleId":"com.example.app","productId":"not.yet.known",
+      "type":"Non-Consumable","environment":"Sandbox","purchaseDate":1764460800000,"signedDate":1764460800000,
+      "appAccountToken":"7f9c24e5-1c7a-4f0e-9a64-0d6c3b0c2f11"}
+      """
+    let transaction = try program.run("appstore", "sign", "--kind", "transaction", "--dir", "store", input: payload)
+    let notification = try program.run(
+      "appstore", "sign", "--kind", "notification", "--dir", "store",
+      input: """
+        {"notificationType":"ONE_TIME_CHARGE","notificationUUID":"0c6f2a52-8d0f-4f0e-9a64-0d6c3b0c2f11","version":"2.0",
+        "signedDate":1764460800000,"data":{"bundleId":"com.example.app","environment":"Sandbox",
+        "signedTransactionInfo":"\(transaction.output.trimmingCharacters(in: .newlines))"}}
+        """)
+    let signed = notification.output.trimmingCharacters(in: .newlines)
+    let published = try program.run(
+      "publish", "--file", "-", input: "{\"type\":\"store.notified\",\"signedPayload\":\"\(signed)\"}\n")
+    #expect(published.status == 0, "\(published.output)")
+    let worked = try program.run(
+      "run", "--until-idle", "--anchor", "store/root.der", "--bundle-id", "com.example.app", "--environment", "Sandbox",
+      "--catalogue", "catalogue.json")
+    #expect(worked.status == 0, "\(worked.errors)")
+
+    let account = "7f9c24e5-1c7a-4f0e-9a64-0d6c3b0c2f11"
+    let waiting = try program.run("state", "--account", account)
+    #expect(waiting.status == 0, "\(waiting.errors)")
+    #expect(waiting.output.contains("waits for product not.yet.known"))
+    #expect(try program.run("state", "--account", account, "--environment", "Production").status == 4)
+    #expect(try program.run("state", "--account", "nobody", "--environment", "Sandbox").status == 4)
   }
 
   @Test func publishReportsEachLine() throws {
@@ -71,7 +120,9 @@ import Testing
     let result = try program.run("publish", "--file", "-", input: input)
     #expect(result.status == 3)
     #expect(result.lines.last == "2 accepted, 1 duplicate, 6 refused")
-    for (line, field) in [(4, "signedTransaction"), (6, "event"), (7, "type"), (8, "environment"), (9, "account"), (10, "productId")] {
+    for (line, field) in [
+      (4, "signedTransaction"), (6, "event"), (7, "type"), (8, "environment"), (9, "account"), (10, "productId"),
+    ] {
       #expect(result.output.contains("line \(line): refused: \(field): "), "\(result.output)")
     }
     #expect(result.output.contains("line 3: duplicate of line 1"))
@@ -87,7 +138,8 @@ import Testing
       #"{"type":"payment.failed","environment":"Sandbox","account":"a1","attemptId":"77","productId":"coins.100","failure":{"domain":"SKErrorDomain","code":2,"userCancelled":true}}"#
     try program.run("publish", "--file", "-", input: event)
     let run = try program.run(
-      "run", "--until-idle", "--bundle-id", "com.example.app", "--environment", "Sandbox", "--catalogue", "catalogue.json")
+      "run", "--until-idle", "--bundle-id", "com.example.app", "--environment", "Sandbox", "--catalogue",
+      "catalogue.json")
     #expect(run.status == 0, "\(run.errors)")
     let state = try program.run("state", "--account", "a1", "--json")
     #expect(state.status == 0)
@@ -111,11 +163,14 @@ import Testing
     try program.write("catalogue.json", Tool.catalogue)
     try program.run(
       "publish", "--file", "-",
-      input: #"{"type":"payment.added","environment":"Sandbox","account":"a1","attemptId":"1","productId":"coins.100"}"#)
+      input: #"{"type":"payment.added","environment":"Sandbox","account":"a1","attemptId":"1","productId":"coins.100"}"#
+    )
     try program.run(
-      "run", "--until-idle", "--bundle-id", "com.example.app", "--environment", "Sandbox", "--catalogue", "catalogue.json")
+      "run", "--until-idle", "--bundle-id", "com.example.app", "--environment", "Sandbox", "--catalogue",
+      "catalogue.json")
     let place = try #require(
-      try program.run("topics").lines.first?.split(separator: " ").first { $0.hasSuffix(":0-1") }?.split(separator: ":").first)
+      try program.run("topics").lines.first?.split(separator: " ").first { $0.hasSuffix(":0-1") }?.split(separator: ":")
+        .first)
     let proof = try program.run("audit", "prove", "received/\(place)", "--index", "0")
     #expect(proof.status == 0, "\(proof.errors)")
     try program.write("proof", proof.output)

@@ -13,14 +13,14 @@ public struct StateReading {
     self.catalogue = catalogue
   }
 
-  /// An account in every environment that knows it.
+  /// An account in every environment that knows it, in one of them where it is named. One whose purchases have led to no
+  /// event yet, since they wait or were over when they came, is known.
   public func views(_ account: Account, in environment: Environment?, at instant: Instant) throws -> [AccountView] {
-    var views: [AccountView] = []
-    for candidate in Environment.allCases where environment == nil || environment == candidate {
-      let view = try reader.view(candidate, account, catalogue: catalogue, at: instant)
-      if view.version > 0 || !view.permits.isEmpty || candidate == environment { views.append(view) }
+    try Environment.allCases.filter { environment == nil || environment == $0 }.compactMap { candidate in
+      try reader.row(AccountRow.key(candidate, account)).map {
+        try reader.view($0, catalogue: catalogue, at: instant)
+      }
     }
-    return views
   }
 
   /// The digest over all accounts at an instant.

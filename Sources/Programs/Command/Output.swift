@@ -1,6 +1,7 @@
 import Foundation
 import PurchasesAssembly
 import PurchasesContracts
+import PurchasesRunner
 
 enum ExitStatus {
   static let usage: Int32 = 2
@@ -32,7 +33,7 @@ enum Output {
     }
   }
 
-  static func error(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
+  static func error(_ text: String) { StandardError.write(Array((text + "\n").utf8)) }
 
   /// Prints what went wrong and answers the exit status for it.
   static func failure(_ error: any Error) -> Int32 {
@@ -45,12 +46,12 @@ enum Output {
   /// One line of progress that is written over, on a terminal only.
   static func progress(_ text: String) {
     guard isTerminal else { return }
-    FileHandle.standardError.write(Data("\r\u{1b}[K\(text)".utf8))
+    StandardError.write(Array("\r\u{1b}[K\(text)".utf8))
   }
 
   static func endProgress() {
     guard isTerminal else { return }
-    FileHandle.standardError.write(Data("\r\u{1b}[K".utf8))
+    StandardError.write(Array("\r\u{1b}[K".utf8))
   }
 }
 
