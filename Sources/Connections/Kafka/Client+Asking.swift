@@ -118,10 +118,11 @@ extension Client {
       guard let element = rd_kafka_ListOffsetsResultInfo_topic_partition(infos[index])?.pointee else { continue }
       let identity = PartitionList.identity(element)
       try KafkaError.check(element.err, "asking for offsets of \(identity)")
-      // Seen while a broker was starting: no error, and no offset either. Only a time may have none.
+      // Seen while a broker was starting or had stalled: no error, and no offset either. Only a time may have none. The
+      // partition is there: a code that said it is not would end for good whoever asks.
       let isTime = (wanted[identity] ?? 0) >= 0
       guard element.offset >= 0 || (isTime && element.offset == noneLater) else {
-        throw KafkaError(.retriable, .unknownPartition, "asking for offsets of \(identity): the answer holds none")
+        throw KafkaError(.retriable, .timedOut, "asking for offsets of \(identity): the answer holds none")
       }
       found[identity] = element.offset
     }
@@ -158,7 +159,7 @@ extension Client {
     for partition in partitions {
       guard let written = answers[0][partition], let start = answers[1][partition], let end = answers[2][partition]
       else {
-        throw KafkaError(.retriable, .unknownPartition, "asking for offsets of \(partition): no answer for it")
+        throw KafkaError(.retriable, .timedOut, "asking for offsets of \(partition): no answer for it")
       }
       bounds[partition] = PartitionBounds(start: start, end: max(start, end), written: max(start, end, written))
     }
