@@ -82,25 +82,30 @@ extension Envelope {
 
   /// Longer attributes than these are nobody's honest event.
   static let maximumAttributeBytes = 1024
+  /// CloudEvents' own, ours, and room for other people's extensions.
+  static let maximumAttributes = 64
 
   public init(reading record: Record) throws(EnvelopeFailure) {
-    var found: [String: String] = [:]
+    // A dozen headers at most in an honest event: looking through them is quicker than a dictionary of them.
+    var found: [(name: String, text: String)] = []
+    found.reserveCapacity(record.headers.count)
+    func text(_ name: String) -> String? { found.first { $0.name == name }?.text }
     for header in record.headers where header.name.hasPrefix("ce_") || header.name == "content-type" {
-      guard found[header.name] == nil, let text = header.text, text.utf8.count <= Self.maximumAttributeBytes else {
-        throw .malformed(header.name)
-      }
-      found[header.name] = text
+      guard found.count < Self.maximumAttributes, text(header.name) == nil, let value = header.text,
+        value.utf8.count <= Self.maximumAttributeBytes
+      else { throw .malformed(header.name) }
+      found.append((header.name, value))
     }
     func required(_ name: String) throws(EnvelopeFailure) -> String {
-      guard let text = found[name] else { throw .missing(name) }
-      guard !text.isEmpty else { throw .malformed(name) }
-      return text
+      guard let value = text(name) else { throw .missing(name) }
+      guard !value.isEmpty else { throw .malformed(name) }
+      return value
     }
     guard try required("ce_specversion") == "1.0" else { throw .malformed("ce_specversion") }
     let id = try required("ce_id")
     let source = try required("ce_source")
     let wire = try required("ce_type")
-    if let content = found["content-type"], !content.hasPrefix(Self.contentType) { throw .malformed("content-type") }
+    if let content = text("content-type"), !content.hasPrefix(Self.contentType) { throw .malformed("content-type") }
     let type: EventType
     let version: Int
     switch EventType.read(wire) {
@@ -110,13 +115,13 @@ extension Envelope {
       throw .unknownType(String(wire.unicodeScalars.prefix(64).map { $0.value < 0x20 ? "?" : Character($0) }))
     }
     self.init(id: id, source: source, type: type, version: version)
-    subject = found["ce_subject"]
-    traceparent = found["ce_traceparent"]
-    if let text = found["ce_time"] {
-      guard let instant = Instant(rfc3339: text) else { throw .malformed("ce_time") }
+    subject = text("ce_subject")
+    traceparent = text("ce_traceparent")
+    if let value = text("ce_time") {
+      guard let instant = Instant(rfc3339: value) else { throw .malformed("ce_time") }
       time = instant
     }
-    if let topic = found["ce_origintopic"] {
+    if let topic = text("ce_origintopic") {
       func number<T: FixedWidthInteger>(_ name: String) throws(EnvelopeFailure) -> T {
         guard let value = T(try required(name)), value >= 0 else { throw .malformed(name) }
         return value
