@@ -52,7 +52,9 @@ public final class GroupProgress {
       let opened: any LogReader
       if let reader { opened = reader } else { opened = try log.reader() }
       reader = opened
-      if let first = try opened.read(TopicPartition(name, partition), from: next, max: 1).first { records.append(first) }
+      if let first = try opened.read(TopicPartition(name, partition), from: next, max: 1).first {
+        records.append(first)
+      }
     }
     return records
   }

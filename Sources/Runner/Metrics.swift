@@ -51,7 +51,8 @@ public final class Metrics: Sendable {
   }
 
   private func change(
-    _ name: String, _ kind: Kind, _ help: String, _ labels: KeyValuePairs<String, String>, _ body: (inout Double) -> Void
+    _ name: String, _ kind: Kind, _ help: String, _ labels: KeyValuePairs<String, String>,
+    _ body: (inout Double) -> Void
   ) {
     let suffix = Self.text(labels)
     families.withLock { families in

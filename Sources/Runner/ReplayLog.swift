@@ -44,7 +44,8 @@ public final class ReplayLog: EventLog {
     tally.withLock { tally in
       ranges.reduce(into: (done: Int64(0), total: Int64(0))) { sum, entry in
         sum.total += entry.value.end - entry.value.start
-        sum.done += min(entry.value.end, tally.next[entry.key] ?? resumed[entry.key] ?? entry.value.start) - entry.value.start
+        sum.done +=
+          min(entry.value.end, tally.next[entry.key] ?? resumed[entry.key] ?? entry.value.start) - entry.value.start
       }
     }
   }
@@ -114,7 +115,9 @@ private final class ReplayWorker: LogWorker {
     for _ in order.indices {
       let partition = order[turn % order.count]
       turn += 1
-      guard let position = positions[partition], let range = log.ranges[partition], position < range.end else { continue }
+      guard let position = positions[partition], let range = log.ranges[partition], position < range.end else {
+        continue
+      }
       let found = try reader.read(partition, from: position, max: max).filter { $0.coordinates.offset < range.end }
       guard let last = found.last else {
         // What is left up to the end are the marks of transactions.

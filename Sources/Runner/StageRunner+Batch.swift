@@ -74,7 +74,8 @@ extension StageRunner {
       byPartition[partition, default: []].append(stored)
     }
     return order.map {
-      Run(topic: settings.topics.topic(named: $0.topic) ?? stage.inputs[0], partition: $0, records: byPartition[$0] ?? [])
+      Run(
+        topic: settings.topics.topic(named: $0.topic) ?? stage.inputs[0], partition: $0, records: byPartition[$0] ?? [])
     }
   }
 
@@ -203,7 +204,8 @@ extension StageRunner {
       case .quarantine(let reason, let alarm):
         outcome.quarantined += 1
         logger.warning(
-          "quarantined", [
+          "quarantined",
+          [
             "stage": stage.name.rawValue, "record": record.coordinates.description, "reason": reason,
             "alarm": String(alarm),
           ])

@@ -54,7 +54,8 @@ extension StageRunner {
     }
     metrics.count("purchases_recovered_batches_total", "Batches published by recovery", label, by: kept.count)
     logger.info(
-      "recovered", [
+      "recovered",
+      [
         "stage": stage.name.rawValue, "partition": partition.description, "batches": String(kept.count),
         "position": String(next),
       ])

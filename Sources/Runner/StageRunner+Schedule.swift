@@ -41,7 +41,9 @@ extension StageRunner {
       }
     }
     for topic in stage.inputs where topic != .parked {
-      if let waiting = try progress.firstWaiting(group: settings.group, topic: topic) { horizon = min(horizon, waiting) }
+      if let waiting = try progress.firstWaiting(group: settings.group, topic: topic) {
+        horizon = min(horizon, waiting)
+      }
     }
     return horizon
   }

@@ -28,6 +28,7 @@ import Testing
     (["run", "--bundle-id", "a", "--catalogue", "catalogue.json"], "--app-apple-id"),
     (["run", "--bundle-id", "a", "--environment", "production", "--catalogue", "catalogue.json"], "--environment"),
     (["run", "--bundle-id", "a", "--environment", "Xcode", "--catalogue", "catalogue.json"], "local certificate"),
+    (["gateway", "--listen", "0.0.0.0:0"], "--listen"), (["gateway", "--token", "short"], "--token"),
     (["verify"], "--jws"), (["state"], "--account"), (["replay", "entitlements"], "--into"),
     (["tail", "received", "--from", "yesterday"], "--from"), (["doctor", "--config", "missing.conf"], "missing.conf"),
   ])

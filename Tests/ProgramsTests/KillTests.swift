@@ -17,7 +17,8 @@ import Testing
   func onKafkaAndSQLite() throws {
     try kill([
       "PURCHASES_LOG": "kafka://\(Self.kafka ?? "")", "PURCHASES_STORE": "sqlite:store.db",
-      "PURCHASES_PREFIX": "kill-\(UUID().uuidString.prefix(8)).", "PURCHASES_GROUP": "kill-\(UUID().uuidString.prefix(8))",
+      "PURCHASES_PREFIX": "kill-\(UUID().uuidString.prefix(8)).",
+      "PURCHASES_GROUP": "kill-\(UUID().uuidString.prefix(8))",
       // A killed member's partitions are free when its session has run out: the least that the broker allows.
       "PURCHASES_KAFKA": "session.timeout.ms=6000",
     ])

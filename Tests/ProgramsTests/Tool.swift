@@ -14,7 +14,8 @@ final class Tool {
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("purchases-program-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     self.environment = environment
-    try #require(FileManager.default.isExecutableFile(atPath: Self.executable.path), "no executable at \(Self.executable.path)")
+    try #require(
+      FileManager.default.isExecutableFile(atPath: Self.executable.path), "no executable at \(Self.executable.path)")
   }
 
   deinit { try? FileManager.default.removeItem(at: folder) }
@@ -79,5 +80,7 @@ final class Tool {
     {"id":"pro","type":"non-consumable","entitlements":["pro"]}]}
     """
 
-  static let stageOptions = ["--bundle-id", "com.example.app", "--environment", "Sandbox", "--catalogue", "catalogue.json"]
+  static let stageOptions = [
+    "--bundle-id", "com.example.app", "--environment", "Sandbox", "--catalogue", "catalogue.json",
+  ]
 }

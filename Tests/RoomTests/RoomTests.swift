@@ -22,11 +22,14 @@ import Testing
 
   static let rooms: [Room] = [
     Room(folder: "Computation/JSON", module: "PurchasesJSON", mayImport: ["CPurchasesJSON", "Glibc"]),
-    Room(folder: "Computation/Cryptography", module: "PurchasesCryptography", mayImport: ["CPurchasesCrypto", "Glibc"]),
+    Room(
+      folder: "Computation/Cryptography", module: "PurchasesCryptography", mayImport: ["CPurchasesCrypto", "Glibc"]),
     Room(folder: "Connections/Kafka", module: "PurchasesKafka", mayImport: system.union(["CPurchasesKafka"])),
     Room(folder: "Connections/SQLite", module: "PurchasesSQLite", mayImport: system.union(["CPurchasesSQLite"])),
     Room(folder: "Connections/Postgres", module: "PurchasesPostgres", mayImport: system.union(["CPurchasesPostgres"])),
-    Room(folder: "Connections/HTTPServer", module: "PurchasesHTTPServer", mayImport: system.union(["CPurchasesHTTPServer"])),
+    Room(
+      folder: "Connections/HTTPServer", module: "PurchasesHTTPServer", mayImport: system.union(["CPurchasesHTTPServer"])
+    ),
     Room(folder: "Connections/HTTPClient", module: "PurchasesHTTPClient", mayImport: system.union(["CPurchasesCurl"])),
     Room(folder: "Core/Purchases", module: "PurchasesCore", mayImport: []),
     Room(folder: "Core/Contracts", module: "PurchasesContracts", mayImport: computation.union(["PurchasesCore"])),
@@ -83,7 +86,9 @@ import Testing
   static func imports(_ text: String) -> [String] {
     text.split(separator: "\n").compactMap { line in
       var words = line.split(separator: " ").map(String.init)
-      while let first = words.first, first.hasPrefix("@") || ["public", "internal", "private", "package"].contains(first) {
+      while let first = words.first,
+        first.hasPrefix("@") || ["public", "internal", "private", "package"].contains(first)
+      {
         words.removeFirst()
       }
       guard words.first == "import", words.count >= 2 else { return nil }
@@ -101,7 +106,8 @@ import Testing
     for file in files {
       for name in Self.imports(file.text) {
         #expect(
-          room.mayImport.contains(name) || Self.language.contains(name), "\(file.path) imports \(name), which \(module) may not")
+          room.mayImport.contains(name) || Self.language.contains(name),
+          "\(file.path) imports \(name), which \(module) may not")
       }
     }
   }
@@ -126,7 +132,9 @@ import Testing
   }
 
   @Test func noPointerIsVisibleOutsideARoom() throws {
-    let pointers = ["UnsafePointer", "UnsafeMutablePointer", "OpaquePointer", "UnsafeRawPointer", "UnsafeMutableRawPointer"]
+    let pointers = [
+      "UnsafePointer", "UnsafeMutablePointer", "OpaquePointer", "UnsafeRawPointer", "UnsafeMutableRawPointer",
+    ]
     for room in Self.rooms {
       for file in try Self.files(in: room.folder) {
         for declaration in Self.publicDeclarations(file.text) {
@@ -145,12 +153,15 @@ import Testing
     for raw in text.split(separator: "\n") {
       let line = raw.trimmingCharacters(in: .whitespaces)
       if current == nil {
-        let isPublic = line.hasPrefix("public ") || line.hasPrefix("open ") || (line.hasPrefix("@") && line.contains(" public "))
+        let isPublic =
+          line.hasPrefix("public ") || line.hasPrefix("open ") || (line.hasPrefix("@") && line.contains(" public "))
         if isPublic { current = "" }
       }
       guard let begun = current else { continue }
       let whole = begun + " " + line
-      if line.hasSuffix("{") || line.contains(" { ") || line.contains(" = ") || balance(whole) == 0 && !line.hasSuffix(",") {
+      if line.hasSuffix("{") || line.contains(" { ") || line.contains(" = ")
+        || balance(whole) == 0 && !line.hasSuffix(",")
+      {
         found.append(whole)
         current = nil
       } else {
@@ -165,8 +176,15 @@ import Testing
   }
 
   @Test func theCheckSeesWhatItIsFor() {
-    #expect(Self.imports("@testable import PurchasesCore\nimport struct Foundation.Data\nlet x = 1") == ["PurchasesCore", "Foundation"])
-    #expect(Self.publicDeclarations("  public func a(\n    b: Int,\n    c: OpaquePointer\n  ) -> Int {\n").first?.contains("OpaquePointer") == true)
-    #expect(Self.publicDeclarations("  public var raw: UnsafeMutablePointer<Int>?\n").first?.contains("UnsafeMutablePointer") == true)
+    #expect(
+      Self.imports("@testable import PurchasesCore\nimport struct Foundation.Data\nlet x = 1") == [
+        "PurchasesCore", "Foundation",
+      ])
+    #expect(
+      Self.publicDeclarations("  public func a(\n    b: Int,\n    c: OpaquePointer\n  ) -> Int {\n").first?.contains(
+        "OpaquePointer") == true)
+    #expect(
+      Self.publicDeclarations("  public var raw: UnsafeMutablePointer<Int>?\n").first?.contains("UnsafeMutablePointer")
+        == true)
   }
 }

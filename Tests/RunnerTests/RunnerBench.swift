@@ -88,7 +88,9 @@ final class RunnerBench {
     while !worker.isDone {
       if try (inputs ?? stage.inputs).allSatisfy({
         try progress.isIdle(group: settings.group, topic: $0, now: clock.now())
-      }) { break }
+      }) {
+        break
+      }
       try #require(watch.seconds < 60, "the stage does not come to an end")
       stop.wait(milliseconds: 5)
     }

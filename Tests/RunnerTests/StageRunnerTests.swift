@@ -55,7 +55,8 @@ import Testing
     if reachesTheLog && (kind == .aborted || kind == .stale) { return }
     let bench = try RunnerBench()
     let faulty = FaultyLog(
-      bench.log, faults: [0: reachesTheLog ? .after(kind) : .before(kind), 2: reachesTheLog ? .after(kind) : .before(kind)])
+      bench.log,
+      faults: [0: reachesTheLog ? .after(kind) : .before(kind), 2: reachesTheLog ? .after(kind) : .before(kind)])
     for part in [Self.load.prefix(60), Self.load.dropFirst(60).prefix(60), Self.load.dropFirst(120)] {
       try bench.publish(.owned, Array(part))
       try bench.run(TallyStage(), on: faulty)
@@ -88,7 +89,8 @@ import Testing
       Record(key: key, value: nil, timestamp: time),
       Record(key: nil, value: [0xff, 0xfe], headers: [Header("ce_type", [0xff])], timestamp: time),
       Record(key: key, value: [], headers: headers + [Header("ce_id", "twice")], timestamp: time),
-      Record(key: key, value: [UInt8](repeating: 0x41, count: 5_000_000), headers: [Header("ce_id", "big")], timestamp: time),
+      Record(
+        key: key, value: [UInt8](repeating: 0x41, count: 5_000_000), headers: [Header("ce_id", "big")], timestamp: time),
       Record(
         key: key, value: [], headers: headers.map { $0.name == "ce_type" ? Header("ce_type", "unheard.of.v1") : $0 },
         timestamp: time),
@@ -169,7 +171,9 @@ import Testing
     bench.clock.advance(milliseconds: 60_000)
     try bench.run(PassingStage())
     #expect(
-      try bench.records(.verified).map { String(decoding: $0.record.value ?? [], as: UTF8.self) } == ["at once", "until \(due)"])
+      try bench.records(.verified).map { String(decoding: $0.record.value ?? [], as: UTF8.self) } == [
+        "at once", "until \(due)",
+      ])
     let last = try #require(bench.records(.verified).last)
     #expect(try Envelope(reading: last.record).origin?.coordinates == parked.coordinates)
   }

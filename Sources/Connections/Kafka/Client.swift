@@ -25,6 +25,7 @@ final class Client: @unchecked Sendable {
   private let topics = Mutex<[String: Topic]>([:])
   private let refusal = Mutex<(error: KafkaError, at: Int64)?>(nil)
   private let skipsClose: Bool
+  private let isAbandoned = Atomic(false)
 
   /// `@unchecked Sendable`: librdkafka's topic handle is safe to use from any thread; freed once, in `deinit`.
   final class Topic: @unchecked Sendable {
@@ -69,8 +70,13 @@ final class Client: @unchecked Sendable {
     self.skipsClose = skipsClose
   }
 
+  /// Gives the handle up without destroying it. librdkafka's destroy waits without end for a group that never answers: a few
+  /// megabytes that are never freed do less harm than a process that never stops.
+  func abandon() { isAbandoned.store(true, ordering: .relaxed) }
+
   deinit {
     topics.withLock { $0.removeAll() }
+    guard !isAbandoned.load(ordering: .relaxed) else { return }
     rd_kafka_destroy_flags(pointer, skipsClose ? Int32(RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE) : 0)
     callback.release()
   }

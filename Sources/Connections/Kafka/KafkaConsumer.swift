@@ -139,23 +139,32 @@ public final class KafkaConsumer: @unchecked Sendable {
       // Closing alone keeps a static member's place; unsubscribing gives it up. The member id is emptied when the request
       // to leave has been sent: closing earlier would drop it.
       rd_kafka_unsubscribe(client.pointer)
-      while membership.isJoined, client.isUsable, monotonicMilliseconds() < deadline { answer(source) }
+      while membership.isJoined, client.isUsable, monotonicMilliseconds() < deadline { _ = answer(source) }
     }
     self.source = nil
     guard let queue = rd_kafka_queue_new(client.pointer) else { return }
     let closing = EventSource(client, taking: queue)
     guard rd_kafka_consumer_close_queue(client.pointer, queue) == nil else { return }
     let end = monotonicMilliseconds() + Int64(milliseconds)
-    while rd_kafka_consumer_closed(client.pointer) == 0, monotonicMilliseconds() < end { answer(closing) }
+    while rd_kafka_consumer_closed(client.pointer) == 0, monotonicMilliseconds() < end {
+      // A rebalance may have been asked about on the queue that was just given up, and the group waits for the answer for
+      // ever: nobody owns anything from here on, so it is given whether asked for or not.
+      if !answer(closing) { rd_kafka_assign(client.pointer, nil) }
+    }
+    if rd_kafka_consumer_closed(client.pointer) == 0 { client.abandon() }
   }
 
   private static let closingPollMilliseconds: Int32 = 20
 
-  private func answer(_ source: EventSource) {
+  /// False when nothing was asked for in a while.
+  private func answer(_ source: EventSource) -> Bool {
     switch source.next(milliseconds: KafkaConsumer.closingPollMilliseconds) {
     case .revoked(let list)?: try? release(list.partitions)
     case .assigned?: try? assign([:])
+    case .rebalanceFailed?: rd_kafka_assign(client.pointer, nil)
+    case nil: return false
     default: break
     }
+    return true
   }
 }

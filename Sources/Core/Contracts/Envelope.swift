@@ -68,7 +68,9 @@ extension Envelope {
       Header("ce_type", version == type.version ? type.wireName : "\(type.rawValue).v\(version)"),
     ]
     if let subject { headers.append(Header("ce_subject", subject)) }
-    if let time { headers.append(Header("ce_time", time.rfc3339)) }
+    // A record of another producer may carry a timestamp that no calendar of four digits holds: better no time than one
+    // that nobody can read.
+    if let time, time.hasFourDigitYear { headers.append(Header("ce_time", time.rfc3339)) }
     if let traceparent { headers.append(Header("ce_traceparent", traceparent)) }
     if let origin {
       headers.append(Header("ce_origintopic", origin.coordinates.topic))
@@ -92,7 +94,7 @@ extension Envelope {
     func text(_ name: String) -> String? { found.first { $0.name == name }?.text }
     for header in record.headers where header.name.hasPrefix("ce_") || header.name == "content-type" {
       guard found.count < Self.maximumAttributes, text(header.name) == nil, let value = header.text,
-        value.utf8.count <= Self.maximumAttributeBytes
+        value.utf8.count <= Self.maximumAttributeBytes, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
       else { throw .malformed(header.name) }
       found.append((header.name, value))
     }

@@ -57,6 +57,8 @@ public struct Fields {
     guard let text = value.string else { throw failure(field, "must be a string") }
     guard !text.isEmpty else { throw failure(field, "must not be empty") }
     guard text.utf8.count <= maximumBytes else { throw failure(field, "is longer than \(maximumBytes) bytes") }
+    // PostgreSQL has no U+0000 in text: what gets in here must fit into every store.
+    guard !text.utf8.contains(0) else { throw failure(field, "must not hold U+0000") }
     return text
   }
 
@@ -82,7 +84,7 @@ public struct Fields {
     guard let text = value.string else { throw failure(field, "must be a string") }
     guard let id = ID(text) else {
       throw failure(
-        field, "must be 1 to \(IdentifierRule.maximumBytes) bytes without spaces, control characters or '/'")
+        field, "must be 1 to \(IdentifierRule.maximumBytes) visible ASCII characters without '/'")
     }
     return id
   }

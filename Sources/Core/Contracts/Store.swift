@@ -1,4 +1,3 @@
-import Glibc
 import PurchasesCore
 
 /// A value of a column. Digests and documents are bytes or text as the table says.
@@ -28,13 +27,7 @@ public enum Value: Sendable, Hashable {
   private static func hasSameBytes(_ a: String, _ b: String) -> Bool {
     // What Swift takes for unlike has other bytes, which is found quickly; few are left to compare byte by byte.
     guard a == b, a.utf8.count == b.utf8.count else { return false }
-    var (a, b) = (a, b)
-    return a.withUTF8 { a in
-      b.withUTF8 { b in
-        guard let first = a.baseAddress, let second = b.baseAddress else { return true }
-        return memcmp(first, second, a.count) == 0
-      }
-    }
+    return a.utf8.elementsEqual(b.utf8)
   }
 
   public func hash(into hasher: inout Hasher) {

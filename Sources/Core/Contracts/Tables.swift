@@ -146,7 +146,8 @@ extension Table {
     ])
 
   public static let all: [Table] = [
-    catalogue, chain, alias, notification, account, entitlement, balance, ledger, permit, change, auditTree, auditTile, auditWatch,
+    catalogue, chain, alias, notification, account, entitlement, balance, ledger, permit, change, auditTree, auditTile,
+    auditWatch,
   ]
 
   /// Columns that have an index of their own, besides the key.

@@ -1,5 +1,6 @@
-/// What identifiers may hold: visible characters without space, control characters or `/`, which separates the parts of
-/// a topic key. Apple's are decimal today; we don't insist on it for what Apple signs.
+/// What identifiers may hold: visible ASCII but `/`, which separates the parts of a topic key. Beyond ASCII one text has
+/// several spellings ("é" as one character or two) that Swift takes for equal and a database does not: two accounts
+/// in one place would be one in the other. Apple's ids are decimal today; we don't insist on it for what Apple signs.
 public enum IdentifierRule {
   /// Longer than anything Apple or a back end uses, short enough for a topic key and a database index.
   public static let maximumBytes = 128

@@ -17,10 +17,15 @@ public struct Instant: Sendable, Hashable, Comparable {
 }
 
 extension Instant: CustomStringConvertible {
+  /// Whether RFC 3339 can write it: the years 1 to 9999.
+  public var hasFourDigitYear: Bool {
+    milliseconds >= -62_135_596_800_000 && milliseconds < 253_402_300_800_000
+  }
+
   /// RFC 3339 in UTC with milliseconds, such as `2026-11-30T02:29:41.000Z`.
   public var rfc3339: String {
     let day: Int64 = 86_400_000
-    guard milliseconds >= -62_135_596_800_000, milliseconds < 253_402_300_800_000 else { return "\(milliseconds)ms" }
+    guard hasFourDigitYear else { return "\(milliseconds)ms" }
     var days = milliseconds / day
     var rest = milliseconds % day
     if rest < 0 {
@@ -119,8 +124,7 @@ extension Instant: CustomStringConvertible {
   public func advanced(byMonths months: Int64) -> Instant {
     let day: Int64 = 86_400_000
     // Years 1 to 9999, and no more months than that: dates beyond are nobody's purchase.
-    guard months != 0, milliseconds >= -62_135_596_800_000, milliseconds < 253_402_300_800_000,
-      months.magnitude < 120_000
+    guard months != 0, hasFourDigitYear, months.magnitude < 120_000
     else { return months == 0 ? self : (months > 0 ? .distantFuture : .distantPast) }
     let days = milliseconds >= 0 ? milliseconds / day : (milliseconds - day + 1) / day
     let date = Self.civil(fromDays: days)

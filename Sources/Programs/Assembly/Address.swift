@@ -36,7 +36,9 @@ public enum LogAddress: Sendable, Hashable {
       self = .embedded(path: path)
     } else if text.hasPrefix("kafka://") {
       let servers = String(text.dropFirst("kafka://".count))
-      guard !servers.isEmpty, !servers.contains("/") else { throw UsageError("--log: must be kafka://HOST:PORT,HOST:PORT") }
+      guard !servers.isEmpty, !servers.contains("/") else {
+        throw UsageError("--log: must be kafka://HOST:PORT,HOST:PORT")
+      }
       var settings: [String: String] = [:]
       for pair in kafka {
         guard let mark = pair.firstIndex(of: "="), mark != pair.startIndex else {

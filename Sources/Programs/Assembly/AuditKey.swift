@@ -25,7 +25,9 @@ public enum AuditKey {
   /// The public key: as given, else derived from the deployment's own.
   public static func verifier(_ values: SettingValues, _ deployment: Deployment) throws(UsageError) -> NoteVerifier {
     if let text = values.text(.vkey) {
-      do { return try NoteVerifier(text: text) } catch { throw UsageError("--vkey: must be NAME+HEX+BASE64 (\(error.rawValue))") }
+      do { return try NoteVerifier(text: text) } catch {
+        throw UsageError("--vkey: must be NAME+HEX+BASE64 (\(error.rawValue))")
+      }
     }
     let path = path(values, deployment)
     guard Files.exists(path) else {

@@ -82,7 +82,8 @@ public struct Demo {
     try Data(scenario.authority.root.der).write(to: URL(fileURLWithPath: folder + "/root.der"))
     let audit = try auditSettings()
     let stages: [any Stage] = [
-      VerificationStage(try trust()), StageFactory.demoOwnership, StageFactory(values, deployment).entitlements(catalogue.catalogue),
+      VerificationStage(try trust()), StageFactory.demoOwnership,
+      StageFactory(values, deployment).entitlements(catalogue.catalogue),
       AuditingStage(audit),
     ]
     let watch = Stopwatch()
@@ -98,18 +99,21 @@ public struct Demo {
     return try report(catalogue, audit.verifierKey, seconds: seconds, progress)
   }
 
-  private func play(_ service: Service, until stop: StopSignal, _ progress: @escaping @Sendable (String) -> Void) throws {
+  private func play(_ service: Service, until stop: StopSignal, _ progress: @escaping @Sendable (String) -> Void) throws
+  {
     let port = try service.openGateway(
       Gateway.Settings(http: HTTPServer.Settings(address: "127.0.0.1", port: 0), topics: deployment.topics))
     let player = ScenarioPlayer(
-      scenario, ScenarioPlayer.Settings(gateway: "http://127.0.0.1:\(port)", connections: Self.connections), clock: clock)
+      scenario, ScenarioPlayer.Settings(gateway: "http://127.0.0.1:\(port)", connections: Self.connections),
+      clock: clock)
     let played = player.play { now in
       progress("\(now.at.rfc3339.dropFirst(11).prefix(5))  \(now.steps) of \(now.allSteps) steps of the day")
       if stop.isSet { player.stop() }
     }
     guard !stop.isSet else { return }
     guard played.failed == 0 else {
-      throw LogFailure(.unavailable, "the gateway did not take \(played.failed) requests: \(played.failures.first ?? "")")
+      throw LogFailure(
+        .unavailable, "the gateway did not take \(played.failed) requests: \(played.failures.first ?? "")")
     }
     clock.advance(to: scenario.end.advanced(byMilliseconds: RunnerSettings.settlingMilliseconds))
     progress("the day is over; working off what is left")

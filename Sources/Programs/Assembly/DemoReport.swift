@@ -22,7 +22,8 @@ public struct DemoReport: Sendable {
   /// Reads the topics. What a type of event is and what it says stands in its headers and data.
   mutating func read(_ log: any EventLog, _ topics: TopicSettings) throws {
     func each(_ topic: Topic, _ body: (Envelope, JSONView?) -> Void) throws {
-      try TopicTail(log: log, topic: topics.name(topic)).run(from: nil, follow: false, limit: nil, until: StopSignal()) {
+      try TopicTail(log: log, topic: topics.name(topic)).run(from: nil, follow: false, limit: nil, until: StopSignal())
+      {
         guard let envelope = try? Envelope(reading: $0.record) else { return }
         body(envelope, $0.record.value.flatMap { try? JSONDocument(parsing: $0).root })
       }

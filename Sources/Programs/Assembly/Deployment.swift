@@ -41,9 +41,12 @@ public struct Deployment: Sendable {
   /// Kafka takes these characters in the names of topics, groups and instances.
   private static func name(_ values: SettingValues, _ setting: Setting) throws(UsageError) -> String? {
     guard let text = values.text(setting) else { return nil }
-    let isName = (1...100).contains(text.utf8.count) && text.utf8.allSatisfy { byte in
-      (byte >= 48 && byte <= 57) || (byte | 0x20 >= 97 && byte | 0x20 <= 122) || byte == 45 || byte == 46 || byte == 95
-    }
+    let isName =
+      (1...100).contains(text.utf8.count)
+      && text.utf8.allSatisfy { byte in
+        (byte >= 48 && byte <= 57) || (byte | 0x20 >= 97 && byte | 0x20 <= 122) || byte == 45 || byte == 46
+          || byte == 95
+      }
     guard isName else { throw UsageError("--\(setting.name): 1 to 100 of letters, digits, '.', '_' and '-'") }
     return text
   }
@@ -75,7 +78,9 @@ public struct Deployment: Sendable {
 
   /// Opens the store for reading what is in it: a file that isn't there is a mistake and not a new store.
   public func openExistingStore() throws -> any Store {
-    if case .sqlite(let path) = store, !Files.exists(path) { throw UsageError("--store sqlite:\(path): there is no such file") }
+    if case .sqlite(let path) = store, !Files.exists(path) {
+      throw UsageError("--store sqlite:\(path): there is no such file")
+    }
     return try openStore()
   }
 

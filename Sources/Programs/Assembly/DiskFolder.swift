@@ -34,7 +34,9 @@ public final class DiskFolder: ArchiveFolder {
       }
       rest = rest.dropFirst(written)
     }
-    guard fsync(descriptor) == 0 else { throw ArchiveFailure(name, "can't be written: \(String(cString: strerror(errno)))") }
+    guard fsync(descriptor) == 0 else {
+      throw ArchiveFailure(name, "can't be written: \(String(cString: strerror(errno)))")
+    }
   }
 
   public func read(_ name: String, at position: Int, count: Int) throws(ArchiveFailure) -> [UInt8] {

@@ -59,7 +59,8 @@ public struct Explanation {
     var steps: [Step] = []
     var next = source
     while let place = next, steps.count < Self.maximumSteps {
-      guard let stored = try log.read(place.topicPartition, from: place.offset, max: 1).first, stored.coordinates == place
+      guard let stored = try log.read(place.topicPartition, from: place.offset, max: 1).first,
+        stored.coordinates == place
       else { break }
       let envelope = try? Envelope(reading: stored.record)
       steps.append(

@@ -17,7 +17,9 @@ enum Files {
   static func secret(_ path: String, _ setting: Setting) throws(UsageError) -> [UInt8] {
     if FileManager.default.fileExists(atPath: path) {
       let seed = try read(path, setting)
-      guard seed.count == 32 else { throw UsageError("--\(setting.name) \(path): must hold 32 bytes and holds \(seed.count)") }
+      guard seed.count == 32 else {
+        throw UsageError("--\(setting.name) \(path): must hold 32 bytes and holds \(seed.count)")
+      }
       return seed
     }
     var generator = SystemRandomNumberGenerator()
@@ -30,7 +32,9 @@ enum Files {
     let synced = fsync(descriptor)
     close(descriptor)
     guard written == seed.count, synced == 0 else { throw UsageError("--\(setting.name) \(path): can't be written") }
-    guard link(fresh, path) == 0 || errno == EEXIST else { throw UsageError("--\(setting.name) \(path): can't be made") }
+    guard link(fresh, path) == 0 || errno == EEXIST else {
+      throw UsageError("--\(setting.name) \(path): can't be made")
+    }
     return try read(path, setting)
   }
 }

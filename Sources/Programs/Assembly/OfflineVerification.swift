@@ -60,7 +60,9 @@ public struct OfflineVerification {
     var appAppleID: Int64?
 
     init(unverified proof: [UInt8]) {
-      guard let jws = try? CompactJWS.split(proof), let root = try? JSONDocument(parsing: jws.payload).root else { return }
+      guard let jws = try? CompactJWS.split(proof), let root = try? JSONDocument(parsing: jws.payload).root else {
+        return
+      }
       for place in [root, root["data"], root["summary"], root["appData"], root["externalPurchaseToken"]] {
         bundleID = bundleID ?? place?["bundleId"]?.string
         appAppleID = appAppleID ?? place?["appAppleId"]?.int64 ?? place?["appAppleID"]?.int64

@@ -14,14 +14,16 @@ public enum RecordLine {
       json.field("offset", stored.coordinates.offset)
       json.field("timestamp", stored.record.timestamp.rfc3339)
       write("key", stored.record.key, &json)
-      json.field("headers", array: { json in
-        for header in stored.record.headers {
-          json.object { json in
-            json.field("name", header.name)
-            write("value", header.value, &json)
+      json.field(
+        "headers",
+        array: { json in
+          for header in stored.record.headers {
+            json.object { json in
+              json.field("name", header.name)
+              write("value", header.value, &json)
+            }
           }
-        }
-      })
+        })
       if let value = stored.record.value, let document = try? JSONDocument(parsing: value) {
         json.field("value", raw: document.root.text)
       } else {

@@ -103,7 +103,16 @@ public final class Service: Sendable {
         metrics.count("purchases_http_events_total", "Events taken in over HTTP", by: answered.accepted)
         metrics.count("purchases_http_refused_total", "Events refused over HTTP", by: answered.refused)
       })
-    let gateway = try Gateway(settings, producer: producer, store: reader, clock: deployment.clock, probes: probes)
+    let gateway: Gateway
+    do throws(GatewayError) {
+      gateway = try Gateway(settings, producer: producer, store: reader, clock: deployment.clock, probes: probes)
+    } catch {
+      switch error {
+      case .unprotected: throw UsageError("--listen: \(error)")
+      case .token: throw UsageError("--token: \(error)")
+      case .server: throw error
+      }
+    }
     parts.withLock {
       $0.gateway = gateway
       $0.producer = producer

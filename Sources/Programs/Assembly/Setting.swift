@@ -21,10 +21,12 @@ public struct Setting: Sendable, Hashable {
 }
 
 extension Setting {
-  public static let log = Setting("log", "URL", "the log: sqlite:PATH or kafka://HOST:PORT,HOST:PORT (default sqlite:purchases.log.db)")
+  public static let log = Setting(
+    "log", "URL", "the log: sqlite:PATH or kafka://HOST:PORT,HOST:PORT (default sqlite:purchases.log.db)")
   public static let kafka = Setting(
     "kafka", "NAME=VALUE", "a librdkafka setting, passed through (security.protocol=SASL_SSL, …)", repeatable: true)
-  public static let store = Setting("store", "URL", "the store: sqlite:PATH or postgres://… (default sqlite:purchases.db)")
+  public static let store = Setting(
+    "store", "URL", "the store: sqlite:PATH or postgres://… (default sqlite:purchases.db)")
   public static let prefix = Setting("prefix", "TEXT", "what topic names begin with (default purchases.)")
   public static let partitions = Setting("partitions", "N", "partitions of each topic when it is created (default 4)")
   public static let replication = Setting("replication", "N", "replicas of each topic when it is created (default 1)")
@@ -33,7 +35,8 @@ extension Setting {
     "instance", "NAME", "names this process for good: static membership, and a second one of the name fences it")
   public static let catalogue = Setting("catalogue", "FILE", "the catalogue of products (JSON)")
   public static let environment = Setting(
-    "environment", "NAME", "what this deployment serves: Production, Sandbox, Xcode or LocalTesting (default Production)")
+    "environment", "NAME",
+    "what this deployment serves: Production, Sandbox, Xcode or LocalTesting (default Production)")
   public static let bundleID = Setting("bundle-id", "ID", "an app of this deployment", repeatable: true)
   public static let appAppleID = Setting("app-apple-id", "NUMBER", "the app's Apple id; Production needs it")
   public static let anchor = Setting(
@@ -42,12 +45,14 @@ extension Setting {
     "local-certificate", "FILE", "the certificate (DER) that Xcode or local testing signs with", repeatable: true)
   public static let restorePolicy = Setting(
     "restore-policy", "NAME", "a restore on another account: keep, transfer or share (default keep)")
-  public static let listen = Setting("listen", "HOST:PORT", "where the gateway listens (default 127.0.0.1:8080; port 0: any)")
+  public static let listen = Setting(
+    "listen", "HOST:PORT", "where the gateway listens (default 127.0.0.1:8080; port 0: any)")
   public static let health = Setting("health", "HOST:PORT", "where /livez, /readyz and /metrics are served by a stage")
   public static let token = Setting(
     "token", "SECRET", "what back ends send as a bearer token; needed to listen beyond this host", repeatable: true,
     secret: true)
-  public static let auditName = Setting("audit-name", "NAME", "the origin of audit checkpoints (default purchases.local/audit)")
+  public static let auditName = Setting(
+    "audit-name", "NAME", "the origin of audit checkpoints (default purchases.local/audit)")
   public static let auditKey = Setting(
     "audit-key", "FILE", "the Ed25519 seed that signs checkpoints, made on first use (default beside the store)")
   public static let untilIdle = Setting("until-idle", nil, "work off all there is, then exit 0")

@@ -33,7 +33,8 @@ public struct StageFactory {
     case .verification: return VerificationStage(try TrustSettings(values).verification)
     case .ownership:
       return OwnershipStage(
-        OwnershipSettings(restorePolicy: try restorePolicy(), environment: try TrustSettings.environment(values) ?? .production))
+        OwnershipSettings(
+          restorePolicy: try restorePolicy(), environment: try TrustSettings.environment(values) ?? .production))
     case .entitlements: return entitlements(try catalogue())
     case .auditing: return AuditingStage(try AuditKey.settings(values, deployment))
     }

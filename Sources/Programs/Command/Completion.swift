@@ -17,7 +17,8 @@ enum Completion {
   private static var bash: String {
     var cases = ""
     for verb in verbs {
-      cases += "    \"\(verb.name)\"*) words=\"\(verb.settings.map { "--\($0.name)" }.joined(separator: " ")) --help\" ;;\n"
+      cases +=
+        "    \"\(verb.name)\"*) words=\"\(verb.settings.map { "--\($0.name)" }.joined(separator: " ")) --help\" ;;\n"
     }
     let first = Set(verbs.map { $0.words[0] }).sorted().joined(separator: " ")
     return """
@@ -34,7 +35,9 @@ enum Completion {
 
   private static var families: String {
     var text = ""
-    for (first, members) in Dictionary(grouping: verbs.filter { $0.words.count > 1 }, by: { $0.words[0] }).sorted(by: { $0.key < $1.key }) {
+    for (first, members) in Dictionary(grouping: verbs.filter { $0.words.count > 1 }, by: { $0.words[0] }).sorted(by: {
+      $0.key < $1.key
+    }) {
       text += "    \"\(first)\") words=\"\(members.map { $0.words[1] }.joined(separator: " "))\" ;;\n"
     }
     return text

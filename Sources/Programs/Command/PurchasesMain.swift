@@ -25,7 +25,9 @@ enum PurchasesMain {
     guard let verb = find(asked) else {
       let family = verbs.filter { $0.words.first == asked[0] }
       if !family.isEmpty {
-        Output.error("purchases \(asked[0]): one of \(family.map { $0.words.dropFirst().joined(separator: " ") }.joined(separator: ", "))")
+        Output.error(
+          "purchases \(asked[0]): one of \(family.map { $0.words.dropFirst().joined(separator: " ") }.joined(separator: ", "))"
+        )
       } else {
         Output.error("purchases: there is no command \(asked[0]) (see purchases --help)")
       }

@@ -6,8 +6,10 @@ import PurchasesLocalAppStore
 import PurchasesRunner
 
 extension Setting {
-  static let folder = Setting("dir", "DIR", "where the authority lives; made on first use, with root.der to configure as --anchor")
-  static let asStore = Setting("as-store", nil, "sign Xcode and LocalTesting payloads with the store's chain, as a forger would")
+  static let folder = Setting(
+    "dir", "DIR", "where the authority lives; made on first use, with root.der to configure as --anchor")
+  static let asStore = Setting(
+    "as-store", nil, "sign Xcode and LocalTesting payloads with the store's chain, as a forger would")
   static let gatewayURL = Setting("gateway", "URL", "play a scenario against this gateway, report and end")
   static let day = Setting("day", "TIME", "midnight of the scenario's day (RFC 3339; default 24 hours ago)")
 }
@@ -35,7 +37,9 @@ extension Verb {
   }
 
   private static func authority(_ call: Call) throws -> LocalAuthority {
-    guard let folder = call.values.text(.folder) else { throw UsageError("purchases \(call.verb.name): needs --dir DIR") }
+    guard let folder = call.values.text(.folder) else {
+      throw UsageError("purchases \(call.verb.name): needs --dir DIR")
+    }
     return try LocalAuthority(folder: folder)
   }
 
@@ -59,9 +63,9 @@ extension Verb {
     if try call.values.flag(.json) {
       Output.bytes(ScenarioFolder.json(report))
     } else {
-      DemoReport.lines("Events that the gateway took, by type", report.posted).forEach { Output.line($0) }
-      DemoReport.lines("Answers to who wanted to finish", report.permits).forEach { Output.line($0) }
-      report.failures.forEach { Output.line("failed: \($0)") }
+      for line in DemoReport.lines("Events that the gateway took, by type", report.posted) { Output.line(line) }
+      for line in DemoReport.lines("Answers to who wanted to finish", report.permits) { Output.line(line) }
+      for line in report.failures { Output.line("failed: \(line)") }
     }
     return report.failed == 0 ? 0 : ExitStatus.failed
   }

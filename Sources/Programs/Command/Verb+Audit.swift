@@ -28,7 +28,8 @@ extension Verb {
   private static func explain(_ report: AuditReport) {
     for tree in report.trees where tree.records > 0 {
       Output.line(
-        "\(tree.partition)  \(tree.records) records, \(tree.signed) signed for in \(tree.checkpoints) checkpoints, root \(tree.root)")
+        "\(tree.partition)  \(tree.records) records, \(tree.signed) signed for in \(tree.checkpoints) checkpoints, root \(tree.root)"
+      )
     }
     if let summary = report.summary { Output.line("all partitions  size \(summary.size), root \(summary.root)") }
     for (kind, count) in report.anomalies.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
@@ -50,33 +51,39 @@ extension Verb {
       json.field("signed", report.signed)
       json.field("checkpoints", report.checkpoints)
       json.field("notWorkedOff", report.notWorkedOff)
-      json.field("trees", array: { json in
-        for tree in report.trees {
-          json.object { json in
-            json.field("partition", tree.partition.description)
-            json.field("records", tree.records)
-            json.field("signed", tree.signed)
-            json.field("checkpoints", tree.checkpoints)
-            json.field("root", tree.root)
+      json.field(
+        "trees",
+        array: { json in
+          for tree in report.trees {
+            json.object { json in
+              json.field("partition", tree.partition.description)
+              json.field("records", tree.records)
+              json.field("signed", tree.signed)
+              json.field("checkpoints", tree.checkpoints)
+              json.field("root", tree.root)
+            }
           }
-        }
-      })
-      if let summary = report.summary {
-        json.field("summary", object: { json in
-          json.field("size", summary.size)
-          json.field("root", summary.root)
         })
+      if let summary = report.summary {
+        json.field(
+          "summary",
+          object: { json in
+            json.field("size", summary.size)
+            json.field("root", summary.root)
+          })
       }
       json.field("findingCount", report.findingCount)
-      json.field("findings", array: { json in
-        for finding in report.findings {
-          json.object { json in
-            json.field("kind", finding.kind.rawValue)
-            json.field("place", finding.place)
-            json.field("explanation", finding.explanation)
+      json.field(
+        "findings",
+        array: { json in
+          for finding in report.findings {
+            json.object { json in
+              json.field("kind", finding.kind.rawValue)
+              json.field("place", finding.place)
+              json.field("explanation", finding.explanation)
+            }
           }
-        }
-      })
+        })
     }
     return writer.bytes + [0x0a]
   }
@@ -84,7 +91,10 @@ extension Verb {
   static let auditProve = Verb(
     words: ["audit", "prove"], summary: "Prove that a record is in the log, with a proof that stands for itself",
     arguments: ["TOPIC/PARTITION"], settings: [.offset, .index, .fromFolder] + Setting.auditing,
-    examples: ["purchases audit prove received/0 --offset 17 > proof", "purchases audit check --file proof --vkey 'NAME+HEX+BASE64'"],
+    examples: [
+      "purchases audit prove received/0 --offset 17 > proof",
+      "purchases audit check --file proof --vkey 'NAME+HEX+BASE64'",
+    ],
     statuses: [(1, "there is no such record, or no checkpoint signs for it yet")]
   ) { call in
     Output.write(
@@ -99,10 +109,13 @@ extension Verb {
     settings: [.file] + Setting.auditing, examples: ["purchases audit check --file proof --vkey 'NAME+HEX+BASE64'"],
     statuses: [(ExitStatus.found, "the proof does not hold")]
   ) { call in
-    guard let file = call.values.text(.file) else { throw UsageError("purchases audit check: needs --file F (or --file -)") }
+    guard let file = call.values.text(.file) else {
+      throw UsageError("purchases audit check: needs --file F (or --file -)")
+    }
     do {
       let shown = try AuditTool(call.values).check(try Input.read(file, setting: "file"))
-      Output.line("the proof holds: record \(shown.index) of \(shown.partition), of \(shown.size) signed for, root \(shown.root)")
+      Output.line(
+        "the proof holds: record \(shown.index) of \(shown.partition), of \(shown.size) signed for, root \(shown.root)")
       return 0
     } catch let failure as ProofFailure {
       Output.line("the proof DOES NOT HOLD: \(failure)")
@@ -111,14 +124,18 @@ extension Verb {
   }
 
   static let auditExport = Verb(
-    words: ["audit", "export"], summary: "Copy the log and its checkpoints into a folder that can be checked without us",
-    settings: [.toFolder] + Setting.auditing, examples: ["purchases audit export --to export && purchases audit verify --from export"],
+    words: ["audit", "export"],
+    summary: "Copy the log and its checkpoints into a folder that can be checked without us",
+    settings: [.toFolder] + Setting.auditing,
+    examples: ["purchases audit export --to export && purchases audit verify --from export"],
     statuses: [(1, "something can't be read or written")]
   ) { call in
     guard let folder = call.values.text(.toFolder) else { throw UsageError("purchases audit export: needs --to DIR") }
     let outcome = try AuditTool(call.values).export(to: folder) { Output.progress("\($0) records") }
     Output.endProgress()
-    Output.line("\(outcome.records) records of \(outcome.partitions) partitions; \(outcome.unsigned) not signed for yet and left out")
+    Output.line(
+      "\(outcome.records) records of \(outcome.partitions) partitions; \(outcome.unsigned) not signed for yet and left out"
+    )
     return 0
   }
 }

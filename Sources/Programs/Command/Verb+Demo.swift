@@ -11,7 +11,10 @@ extension Verb {
   static let demo = Verb(
     words: ["demo"], summary: "Play a day of a local App Store through the whole pipeline, and prove the outcome",
     settings: [.seed, .accounts, .keep] + Setting.connection,
-    examples: ["purchases demo", "purchases demo --seed 7 --accounts 500 --keep day", "purchases demo --log kafka://localhost:9092"],
+    examples: [
+      "purchases demo", "purchases demo --seed 7 --accounts 500 --keep day",
+      "purchases demo --log kafka://localhost:9092",
+    ],
     statuses: [(1, "something could not go on"), (ExitStatus.found, "the replay or the audit log does not hold")]
   ) { call in
     let stop = StopSignal()
@@ -21,7 +24,7 @@ extension Verb {
       accounts: try call.values.number(.accounts, 1...1_000_000) ?? 3000, keep: call.values.text(.keep))
     let outcome = try Demo(call.values, settings).run(until: stop) { Output.progress($0) }
     Output.endProgress()
-    outcome.lines.forEach { Output.line($0) }
+    for line in outcome.lines { Output.line(line) }
     return outcome.holds ? 0 : ExitStatus.found
   }
 }

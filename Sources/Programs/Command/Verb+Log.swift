@@ -22,7 +22,9 @@ extension Verb {
     ],
     statuses: [(1, "the log failed; lines that are not on it are named"), (3, "some lines were refused")]
   ) { call in
-    guard let file = call.values.text(.file) else { throw UsageError("purchases publish: needs --file F (or --file -)") }
+    guard let file = call.values.text(.file) else {
+      throw UsageError("purchases publish: needs --file F (or --file -)")
+    }
     let input = try Input.read(file, setting: "file")
     let deployment = try Deployment(call.values)
     let log = try deployment.openLogWithTopics()
@@ -39,7 +41,8 @@ extension Verb {
     for refusal in outcome.refused { Output.line("line \(refusal.line): refused: \(refusal.field): \(refusal.reason)") }
     for duplicate in outcome.duplicates { Output.line("line \(duplicate.line): duplicate of line \(duplicate.sameAs)") }
     if let failure = outcome.failure {
-      Output.line("line \(failure.line): not on the log (\(failure.reason)); publish this line and those after it again")
+      Output.line(
+        "line \(failure.line): not on the log (\(failure.reason)); publish this line and those after it again")
     }
     Output.line("\(outcome.accepted) accepted, \(outcome.duplicates.count) duplicate, \(outcome.refused.count) refused")
   }
@@ -48,23 +51,27 @@ extension Verb {
     var writer = JSONWriter()
     writer.object { json in
       json.field("accepted", outcome.accepted)
-      json.field("duplicates", array: { json in
-        for duplicate in outcome.duplicates {
-          json.object { json in
-            json.field("line", duplicate.line)
-            json.field("sameAs", duplicate.sameAs)
+      json.field(
+        "duplicates",
+        array: { json in
+          for duplicate in outcome.duplicates {
+            json.object { json in
+              json.field("line", duplicate.line)
+              json.field("sameAs", duplicate.sameAs)
+            }
           }
-        }
-      })
-      json.field("refused", array: { json in
-        for refusal in outcome.refused {
-          json.object { json in
-            json.field("line", refusal.line)
-            json.field("field", refusal.field)
-            json.field("reason", refusal.reason)
+        })
+      json.field(
+        "refused",
+        array: { json in
+          for refusal in outcome.refused {
+            json.object { json in
+              json.field("line", refusal.line)
+              json.field("field", refusal.field)
+              json.field("reason", refusal.reason)
+            }
           }
-        }
-      })
+        })
       if let failure = outcome.failure {
         json.field("failedAtLine", failure.line)
         json.field("failure", failure.reason.description)
@@ -80,7 +87,8 @@ extension Verb {
     statuses: [(1, "the log can't be read")]
   ) { call in
     guard let topic = Topic(rawValue: call.arguments[0]) else {
-      throw UsageError("purchases tail: \(Topic.allCases.map(\.rawValue).joined(separator: ", ")), not \(call.arguments[0])")
+      throw UsageError(
+        "purchases tail: \(Topic.allCases.map(\.rawValue).joined(separator: ", ")), not \(call.arguments[0])")
     }
     let stop = StopSignal()
     Signals.stop(stop)
@@ -117,15 +125,17 @@ extension Verb {
         var writer = JSONWriter()
         writer.object { json in
           json.field("topic", name)
-          json.field("partitions", array: { json in
-            for (partition, bound) in bounds {
-              json.object { json in
-                json.field("partition", Int64(partition))
-                json.field("start", bound.start)
-                json.field("end", bound.end)
+          json.field(
+            "partitions",
+            array: { json in
+              for (partition, bound) in bounds {
+                json.object { json in
+                  json.field("partition", Int64(partition))
+                  json.field("start", bound.start)
+                  json.field("end", bound.end)
+                }
               }
-            }
-          })
+            })
         }
         Output.bytes(writer.bytes + [0x0a])
       } else {

@@ -73,7 +73,9 @@ extension Verb {
     if setting.isSecret { return "***" }
     if setting == .kafka, let mark = value.firstIndex(of: "=") {
       let name = value[..<mark].lowercased()
-      let isSecret = ["password", "secret", "key.pem", "token", "jaas", "oauthbearer.config"].contains { name.contains($0) }
+      let isSecret = ["password", "secret", "key.pem", "token", "jaas", "oauthbearer.config"].contains {
+        name.contains($0)
+      }
       return isSecret ? value[...mark] + "***" : value
     }
     return Redaction.address(value)

@@ -12,18 +12,22 @@ extension Verb {
     ],
     statuses: [(1, "a stage or the gateway could not go on")]
   ) { call in
-    try service(call, stages: StageName.allCases, gateway: !call.values.flag(.untilIdle) || call.values.text(.listen) != nil)
+    try service(
+      call, stages: StageName.allCases, gateway: !call.values.flag(.untilIdle) || call.values.text(.listen) != nil)
   }
 
   static let gateway = Verb(
     words: ["gateway"], summary: "The HTTP door alone",
     settings: Setting.connection + Setting.service + [.instance, .verbose],
-    examples: ["purchases gateway --listen 0.0.0.0:8080 --token \"$TOKEN\" --log kafka://localhost:9092 --store postgres:///purchases"],
+    examples: [
+      "purchases gateway --listen 0.0.0.0:8080 --token \"$TOKEN\" --log kafka://localhost:9092 --store postgres:///purchases"
+    ],
     statuses: [(1, "the gateway could not go on")]
   ) { call in try service(call, stages: [], gateway: true) }
 
   static let stage = Verb(
-    words: ["stage"], summary: "One stage alone: verification, ownership, entitlements or auditing", arguments: ["STAGE"],
+    words: ["stage"], summary: "One stage alone: verification, ownership, entitlements or auditing",
+    arguments: ["STAGE"],
     settings: Setting.connection + Setting.stages + [.health],
     examples: [
       "purchases stage verification --log kafka://localhost:9092 --bundle-id com.example.app --app-apple-id 1234567890",
@@ -32,7 +36,8 @@ extension Verb {
     statuses: [(1, "the stage could not go on")]
   ) { call in
     guard let name = StageName(rawValue: call.arguments[0]) else {
-      throw UsageError("purchases stage: \(StageName.allCases.map(\.rawValue).joined(separator: ", ")), not \(call.arguments[0])")
+      throw UsageError(
+        "purchases stage: \(StageName.allCases.map(\.rawValue).joined(separator: ", ")), not \(call.arguments[0])")
     }
     return try service(call, stages: [name], gateway: false)
   }

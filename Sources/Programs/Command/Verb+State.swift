@@ -25,8 +25,9 @@ extension Verb {
     defer { store.close() }
     let reader = try store.reader()
     defer { reader.close() }
-    let views = try StateReading(reader, catalogue: try StageFactory(call.values, deployment).catalogue(or: reader)).views(
-      account, in: try environment(call), at: at)
+    let views = try StateReading(reader, catalogue: try StageFactory(call.values, deployment).catalogue(or: reader))
+      .views(
+        account, in: try environment(call), at: at)
     let asJSON = try call.values.flag(.json)
     for view in views {
       if asJSON { Output.bytes(view.json + [0x0a]) } else { print(view) }
@@ -39,7 +40,9 @@ extension Verb {
   }
 
   static func account(_ call: Call) throws(UsageError) -> Account {
-    guard let text = call.values.text(.account) else { throw UsageError("purchases \(call.verb.name): needs --account A") }
+    guard let text = call.values.text(.account) else {
+      throw UsageError("purchases \(call.verb.name): needs --account A")
+    }
     guard let account = Account(text) else { throw UsageError("--account: is not the name of an account") }
     return account
   }
@@ -61,7 +64,9 @@ extension Verb {
     if view.entitlements.isEmpty { Output.line("  no entitlement") }
     for balance in view.balances { Output.line("  balance \(balance.unit)  \(balance.amount)") }
     for row in view.permits {
-      Output.line("  permit \(row.permit.status.rawValue)  \(row.permit.content.rawValue)  \(row.permit.reason)  \(row.permit.proof)")
+      Output.line(
+        "  permit \(row.permit.status.rawValue)  \(row.permit.content.rawValue)  \(row.permit.reason)  \(row.permit.proof)"
+      )
     }
     for product in view.waitingFor { Output.line("  waits for product \(product), which the catalogue does not know") }
   }
@@ -99,13 +104,19 @@ extension Verb {
   }
 
   private static func print(_ change: Explanation.Change, _ environment: Environment) {
-    Output.line("\(environment.rawValue) \(change.version)  \(change.at)  \(change.type)  \(change.subject)  by rule \(change.rule)")
+    Output.line(
+      "\(environment.rawValue) \(change.version)  \(change.at)  \(change.type)  \(change.subject)  by rule \(change.rule)"
+    )
     for step in change.steps {
       var facts: [String] = []
-      for name in ["fact", "kind", "reason", "basis", "account", "productId", "transactionId", "originalTransactionId", "proof"] {
+      for name in [
+        "fact", "kind", "reason", "basis", "account", "productId", "transactionId", "originalTransactionId", "proof",
+      ] {
         if let text = step.data[name]?.string { facts.append("\(name) \(text)") }
       }
-      if let notification = step.data["notification"]?["notificationType"]?.string { facts.append("notification \(notification)") }
+      if let notification = step.data["notification"]?["notificationType"]?.string {
+        facts.append("notification \(notification)")
+      }
       Output.line("    \(step.type)  \(step.coordinates)  \(step.at)  \(facts.joined(separator: ", "))")
     }
   }
@@ -119,26 +130,34 @@ extension Verb {
       json.field("subject", change.subject)
       json.field("rule", change.rule)
       json.field("at", change.at.rfc3339)
-      json.field("events", array: { json in
-        for step in change.steps {
-          json.object { json in
-            json.field("coordinates", step.coordinates.description)
-            json.field("type", step.type)
-            json.field("id", step.id)
-            json.field("at", step.at.rfc3339)
-            json.field("data", step.data)
+      json.field(
+        "events",
+        array: { json in
+          for step in change.steps {
+            json.object { json in
+              json.field("coordinates", step.coordinates.description)
+              json.field("type", step.type)
+              json.field("id", step.id)
+              json.field("at", step.at.rfc3339)
+              json.field("data", step.data)
+            }
           }
-        }
-      })
+        })
     }
     return writer.bytes + [0x0a]
   }
 
   static let replay = Verb(
     words: ["replay"], summary: "Run a stage again from the recorded input into another store; nothing live is touched",
-    arguments: ["STAGE"], settings: [.into, .at, .reason, .catalogue, .environment, .restorePolicy, .json] + Setting.connection,
-    examples: ["purchases replay entitlements --into sqlite:shadow.db --catalogue catalogue.json --reason 'check of the backup'"],
-    statuses: [(1, "the replay could not go on"), (ExitStatus.found, "the replayed state is not the live store's"), (5, "stopped; the same command goes on")]
+    arguments: ["STAGE"],
+    settings: [.into, .at, .reason, .catalogue, .environment, .restorePolicy, .json] + Setting.connection,
+    examples: [
+      "purchases replay entitlements --into sqlite:shadow.db --catalogue catalogue.json --reason 'check of the backup'"
+    ],
+    statuses: [
+      (1, "the replay could not go on"), (ExitStatus.found, "the replayed state is not the live store's"),
+      (5, "stopped; the same command goes on"),
+    ]
   ) { call in
     let stop = StopSignal()
     Signals.stop(stop)
@@ -172,7 +191,8 @@ extension Verb {
     case .postgres: place = "postgres"
     }
     try Replay.record(
-      "replay", [name.rawValue, place], reason: call.values.text(.reason) ?? "none given", deployment: deployment, log: log)
+      "replay", [name.rawValue, place], reason: call.values.text(.reason) ?? "none given", deployment: deployment,
+      log: log)
     let outcome = try Replay(deployment, stage: stage).run(from: log, into: shadow, until: stop) { done, total in
       Output.progress("replay \(name.rawValue): \(done) of \(total) offsets")
     }
@@ -204,7 +224,9 @@ extension Verb {
       Output.bytes(writer.bytes + [0x0a])
     } else {
       Output.line("replayed \(outcome.records) offsets, \(outcome.outputs) outputs, \(rate) a second")
-      Output.line("state at \(at): replayed \(replayed.hex), live \(stands.hex): \(replayed == stands ? "the same" : "NOT the same")")
+      Output.line(
+        "state at \(at): replayed \(replayed.hex), live \(stands.hex): \(replayed == stands ? "the same" : "NOT the same")"
+      )
     }
     return replayed == stands ? 0 : ExitStatus.found
   }

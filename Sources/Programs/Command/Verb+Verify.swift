@@ -4,7 +4,8 @@ import PurchasesRunner
 extension Setting {
   static let jws = Setting("jws", "F", "the proof, a compact JWS; - is standard input")
   static let kind = Setting(
-    "kind", "KIND", "transaction, renewal-info, notification or app-transaction (default: told from the verified payload)")
+    "kind", "KIND",
+    "transaction, renewal-info, notification or app-transaction (default: told from the verified payload)")
   static let at = Setting("at", "TIME", "the time to speak of (RFC 3339; default now)")
 }
 
