@@ -2,7 +2,7 @@ import PurchasesContracts
 import PurchasesCore
 
 /// Makes the records that one incoming record leads to: ids, origin, time and trace are given here, once for all stages.
-struct Derivation {
+struct Derivation: Sendable {
   let stage: StageName
   let topics: TopicSettings
 

@@ -32,12 +32,15 @@ extension StageRunner {
   private func inHand(_ records: [StoredRecord], _ now: Instant, _ worker: any LogWorker) throws -> [StoredRecord] {
     var due: [StoredRecord] = []
     due.reserveCapacity(records.count)
+    let parked = stage.takesEveryRecord ? nil : settings.topics.name(.parked)
     var cut: Set<TopicPartition> = []
+    // Records of one partition come in runs: what is known of it is looked up once for each.
+    var current: (partition: TopicPartition, next: Int64?)?
     for stored in records {
       let partition = stored.coordinates.topicPartition
-      guard let state = owned[partition], !cut.contains(partition) else { continue }
-      guard stored.coordinates.offset >= state.next ?? 0 else { continue }
-      if let parking = Parking(ifParkedIn: settings.topics, stored), !stage.takesEveryRecord, parking.notBefore > now {
+      if current?.partition != partition { current = (partition, owned[partition].map { $0.next ?? 0 }) }
+      guard let next = current?.next, stored.coordinates.offset >= next, !cut.contains(partition) else { continue }
+      if partition.topic == parked, let parking = Parking(stored.record), parking.notBefore > now {
         cut.insert(partition)
         waiting[partition] = (stored.coordinates.offset, parking.notBefore)
         try worker.pause([partition])
@@ -50,11 +53,11 @@ extension StageRunner {
 
   /// Cut before each record whose needs ask for everything before it to be in the store.
   private func segments(of records: [StoredRecord]) -> [[Incoming]] {
+    let reader = RecordReader(stage, settings.topics)
     var segments: [[Incoming]] = []
     var segment: [Incoming] = []
     segment.reserveCapacity(records.count)
-    for stored in records {
-      let incoming = read(stored)
+    for incoming in Cores.map(records, { reader.read($0) }) {
       if stage.beginsBatch(incoming), !segment.isEmpty {
         segments.append(segment)
         segment = []
@@ -66,26 +69,22 @@ extension StageRunner {
   }
 
   private func runs(of records: [StoredRecord]) -> [Run] {
-    var order: [TopicPartition] = []
-    var byPartition: [TopicPartition: [StoredRecord]] = [:]
+    var places: [TopicPartition: Int] = [:]
+    var runs: [(partition: TopicPartition, records: [StoredRecord])] = []
+    var place = 0
     for stored in records {
       let partition = stored.coordinates.topicPartition
-      if byPartition[partition] == nil { order.append(partition) }
-      byPartition[partition, default: []].append(stored)
+      if place >= runs.count || runs[place].partition != partition {
+        place = places[partition] ?? runs.count
+        if place == runs.count {
+          places[partition] = place
+          runs.append((partition, []))
+        }
+      }
+      runs[place].records.append(stored)
     }
-    return order.map {
-      Run(
-        topic: settings.topics.topic(named: $0.topic) ?? stage.inputs[0], partition: $0, records: byPartition[$0] ?? [])
-    }
-  }
-
-  private func read(_ stored: StoredRecord) -> Incoming {
-    let envelope: Result<Envelope, EnvelopeFailure>
-    do throws(EnvelopeFailure) { envelope = .success(try Envelope(reading: stored.record)) } catch {
-      envelope = .failure(error)
-    }
-    let topic = settings.topics.topic(named: stored.coordinates.topic) ?? stage.inputs[0]
-    return Incoming(stored: stored, topic: topic, envelope: envelope).read(by: stage)
+    let reader = RecordReader(stage, settings.topics)
+    return runs.map { Run(topic: reader.topic($0.partition.topic), partition: $0.partition, records: $0.records) }
   }
 
   private struct BatchOutcome {
@@ -152,15 +151,34 @@ extension StageRunner {
         facts.unknown(self.stage.needs(record, facts), into: &missing)
       }
     }
-    var outcome = BatchOutcome()
-    for record in segment {
-      let moment = Moment(now: now, parking: record.topic == .parked ? Parking(record.stored.record) : nil)
-      let actions = canDecide(record) ? stage.decide(record, facts, moment) : [try refusal(record)]
-      try apply(actions, of: record, moment, facts, &outcome)
-      outcome.next[record.coordinates.topicPartition] = record.coordinates.offset + 1
+    var decisions: [Decision] = []
+    decisions.reserveCapacity(segment.count)
+    if stage.hasState {
+      for record in segment {
+        let moment = moment(of: record, now)
+        let actions = canDecide(record) ? stage.decide(record, facts, moment) : [try refusal(record)]
+        for case .write(let write) in actions { facts.apply(write) }
+        decisions.append(Decision(record: record, actions: actions, moment: moment))
+      }
+    } else {
+      // Without state no decision depends on another one.
+      let stage = stage
+      let actions = Cores.map(segment.map { ($0, moment(of: $0, now)) }) { record, moment in
+        stage.takesEveryRecord || record.event != nil ? stage.decide(record, WorkingSet(), moment) : nil
+      }
+      for (record, actions) in zip(segment, actions) {
+        decisions.append(
+          Decision(record: record, actions: try actions ?? [refusal(record)], moment: moment(of: record, now)))
+      }
     }
+    var outcome = try outcome(of: decisions)
+    for record in segment { outcome.next[record.coordinates.topicPartition] = record.coordinates.offset + 1 }
     outcome.writes = facts.writes
     return outcome
+  }
+
+  private func moment(of record: Incoming, _ now: Instant) -> Moment {
+    Moment(now: now, parking: record.topic == .parked ? Parking(record.stored.record) : nil)
   }
 
   private func decide(_ runs: [Run], _ now: Instant, _ books: (any StageStore)?) throws -> BatchOutcome {
@@ -168,12 +186,20 @@ extension StageRunner {
     try fetch(into: facts, books) { missing in
       for run in runs { facts.unknown(self.stage.needs(run: run, facts), into: &missing) }
     }
-    var outcome = BatchOutcome()
+    let reader = RecordReader(stage, settings.topics)
     let moment = Moment(now: now)
+    var decisions: [Decision] = []
     for run in runs {
       for decided in stage.decide(run: run, facts, moment) {
-        try apply(decided.actions, of: read(run.records[decided.record]), moment, facts, &outcome)
+        for case .write(let write) in decided.actions { facts.apply(write) }
+        // Only what is published names its record.
+        guard decided.actions.contains(where: { if case .write = $0 { false } else { true } }) else { continue }
+        decisions.append(
+          Decision(record: reader.read(run.records[decided.record]), actions: decided.actions, moment: moment))
       }
+    }
+    var outcome = try outcome(of: decisions)
+    for run in runs {
       if let last = run.records.last { outcome.next[run.partition] = last.coordinates.offset + 1 }
     }
     outcome.writes = facts.writes
@@ -194,27 +220,39 @@ extension StageRunner {
     preconditionFailure("\(stage.name.rawValue) never stops naming needs")
   }
 
-  private func apply(
-    _ actions: [Action], of record: Incoming, _ moment: Moment, _ facts: WorkingSet, _ outcome: inout BatchOutcome
-  ) throws {
-    for action in actions {
-      switch action {
-      case .write(let write): facts.apply(write)
-      case .stop(let reason): throw RunnerFailure.newerEvent("\(record.coordinates): \(reason)")
-      case .quarantine(let reason, let alarm):
-        outcome.quarantined += 1
-        logger.warning(
-          "quarantined",
-          [
-            "stage": stage.name.rawValue, "record": record.coordinates.description, "reason": reason,
-            "alarm": String(alarm),
-          ])
-      case .park: outcome.parked += 1
-      case .emit: break
+  /// What a record leads to.
+  private struct Decision: Sendable {
+    let record: Incoming
+    let actions: [Action]
+    let moment: Moment
+  }
+
+  /// All that is to be published, in the order of the records.
+  private func outcome(of decisions: [Decision]) throws -> BatchOutcome {
+    var outcome = BatchOutcome()
+    for decision in decisions {
+      for action in decision.actions {
+        switch action {
+        case .stop(let reason): throw RunnerFailure.newerEvent("\(decision.record.coordinates): \(reason)")
+        case .quarantine(let reason, let alarm):
+          outcome.quarantined += 1
+          logger.warning(
+            "quarantined",
+            [
+              "stage": stage.name.rawValue, "record": decision.record.coordinates.description, "reason": reason,
+              "alarm": String(alarm),
+            ])
+        case .park: outcome.parked += 1
+        case .emit, .write: break
+        }
       }
     }
-    let records = derivation.records(of: record, actions, moment: moment)
-    if !records.isEmpty { outcome.outgoing[record.coordinates.topicPartition, default: []] += records }
+    let derivation = derivation
+    let derived = Cores.map(decisions) { derivation.records(of: $0.record, $0.actions, moment: $0.moment) }
+    for (decision, records) in zip(decisions, derived) where !records.isEmpty {
+      outcome.outgoing[decision.record.coordinates.topicPartition, default: []] += records
+    }
+    return outcome
   }
 
   private func canDecide(_ record: Incoming) -> Bool { stage.takesEveryRecord || record.event != nil }
@@ -231,9 +269,23 @@ extension StageRunner {
   }
 }
 
-extension Parking {
-  init?(ifParkedIn topics: TopicSettings, _ stored: StoredRecord) {
-    guard stored.coordinates.topic == topics.name(.parked) else { return nil }
-    self.init(stored.record)
+/// Reads a record for a stage: a plain function, so that a batch can be read on all cores.
+private struct RecordReader: Sendable {
+  private let stage: any Stage
+  private let topics: [String: Topic]
+
+  init(_ stage: any Stage, _ settings: TopicSettings) {
+    self.stage = stage
+    topics = Dictionary(uniqueKeysWithValues: Topic.allCases.map { (settings.name($0), $0) })
+  }
+
+  func topic(_ name: String) -> Topic { topics[name] ?? stage.inputs[0] }
+
+  func read(_ stored: StoredRecord) -> Incoming {
+    let envelope: Result<Envelope, EnvelopeFailure>
+    do throws(EnvelopeFailure) { envelope = .success(try Envelope(reading: stored.record)) } catch {
+      envelope = .failure(error)
+    }
+    return Incoming(stored: stored, topic: topic(stored.coordinates.topic), envelope: envelope).read(by: stage)
   }
 }

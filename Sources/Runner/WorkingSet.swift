@@ -19,9 +19,16 @@ final class WorkingSet: Facts {
   }
 
   func add(_ fetched: Fetched, for needs: Set<Need>) {
-    known.formUnion(needs)
-    // What this batch has written is newer than what the store holds.
-    for (key, row) in fetched.rows where placeOfWrite[key] == nil { rows[key] = row }
+    if known.isEmpty { known = needs } else { known.formUnion(needs) }
+    if rows.isEmpty, placeOfWrite.isEmpty {
+      rows = fetched.rows
+      // A batch writes some rows that it reads and some of its own.
+      rows.reserveCapacity(2 * needs.count)
+      placeOfWrite.reserveCapacity(2 * needs.count)
+    } else {
+      // What this batch has written is newer than what the store holds.
+      for (key, row) in fetched.rows where placeOfWrite[key] == nil { rows[key] = row }
+    }
     for (need, found) in fetched.queries {
       queries[need] = found
       for row in found {

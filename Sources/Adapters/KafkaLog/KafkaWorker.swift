@@ -94,15 +94,24 @@ final class KafkaWorker: LogWorker {
   private func accept(_ records: [FetchedRecord]) -> [StoredRecord] {
     var accepted: [StoredRecord] = []
     accepted.reserveCapacity(records.count)
+    // Records of one partition come in runs: its place in the books is looked up once for each.
+    var current: (partition: KafkaPartition, next: Int64?)?
     for record in records {
-      guard let position = positions[record.source], record.offset >= position, !paused.contains(record.source) else {
-        continue
+      if current?.partition != record.source {
+        keep(current)
+        current = (record.source, paused.contains(record.source) ? nil : positions[record.source])
       }
-      positions[record.source] = record.offset + 1
+      guard let next = current?.next, record.offset >= next else { continue }
+      current?.next = record.offset + 1
       if !atEnd.isEmpty { atEnd.remove(record.source) }
       accepted.append(StoredRecord(record))
     }
+    keep(current)
     return accepted
+  }
+
+  private func keep(_ current: (partition: KafkaPartition, next: Int64?)?) {
+    if let current, let next = current.next { positions[current.partition] = next }
   }
 
   private func handle(_ event: KafkaConsumer.Event) throws(LogFailure) -> Polled? {

@@ -1,4 +1,5 @@
 import CPurchasesKafka
+import Glibc
 
 /// A queue of librdkafka's events, read by one thread: records, rebalances, errors, in the order they happened.
 ///
@@ -8,6 +9,12 @@ final class EventSource {
   private let queue: OpaquePointer
   // Within one call only: a topic's handle may be freed and its address used again later.
   private var seen: [(topic: OpaquePointer, partition: Int32, identity: KafkaPartition)] = []
+
+  // Names of headers met so far: a topic's records have the same ones in the same order, so the next is the one after the
+  // last. Bounded, since the names are the senders'.
+  private var names: [(bytes: [CChar], name: String)] = []
+  private var nextName = 0
+  private static let maximumNames = 64
 
   enum Happening {
     case record(FetchedRecord, size: Int)
@@ -103,9 +110,23 @@ final class EventSource {
       guard rd_kafka_header_get_all(list, index, &name, &value, &size) == RD_KAFKA_RESP_ERR_NO_ERROR, let name else {
         break
       }
-      headers.append(KafkaHeader(String(cString: name), EventSource.bytes(value, size)))
+      headers.append(KafkaHeader(headerName(name), EventSource.bytes(value, size)))
     }
     return headers
+  }
+
+  private func headerName(_ name: UnsafePointer<CChar>) -> String {
+    for _ in names.indices {
+      if nextName >= names.count { nextName = 0 }
+      let known = names[nextName].bytes.withUnsafeBufferPointer {
+        $0.baseAddress.map { strcmp($0, name) == 0 } ?? false
+      }
+      nextName += 1
+      if known { return names[nextName - 1].name }
+    }
+    let made = String(cString: name)
+    if names.count < EventSource.maximumNames { names.append((Array(made.utf8CString), made)) }
+    return made
   }
 
   private static func bytes(_ start: UnsafeRawPointer?, _ count: Int) -> [UInt8]? {

@@ -41,7 +41,7 @@ public enum EventType: String, Sendable, Hashable, CaseIterable {
   /// The version that this program writes; older ones are lifted when read.
   public var version: Int { 1 }
 
-  public var wireName: String { "\(rawValue).v\(version)" }
+  public var wireName: String { rawValue + ".v" + String(version) }
 
   public enum Reading: Sendable, Hashable {
     case known(EventType, version: Int)

@@ -58,7 +58,7 @@ public struct Fields {
     guard !text.isEmpty else { throw failure(field, "must not be empty") }
     guard text.utf8.count <= maximumBytes else { throw failure(field, "is longer than \(maximumBytes) bytes") }
     // PostgreSQL has no U+0000 in text: what gets in here must fit into every store.
-    guard !text.utf8.contains(0) else { throw failure(field, "must not hold U+0000") }
+    guard !text.hasZeroByte else { throw failure(field, "must not hold U+0000") }
     return text
   }
 

@@ -4,20 +4,23 @@ public enum StageName: String, Sendable, Hashable, CaseIterable {
   case verification, ownership, entitlements, auditing
 }
 
-/// A record as a stage is given it.
-public struct Incoming: Sendable {
+/// A record as a stage is given it. An object, so that handing it from step to step copies none of its parts.
+public final class Incoming: Sendable {
   public let stored: StoredRecord
   /// nil for a topic that isn't one of the deployment's (a replay may read copies).
   public let topic: Topic
   /// Why the headers could not be read, for a stage that takes every record; others never see such a record.
   public let envelope: Result<Envelope, EnvelopeFailure>
   /// What the stage's own `read` made of the record, once, so that `needs` and `decide` don't parse it again.
-  public internal(set) var reading: (any Sendable)?
+  public let reading: (any Sendable)?
 
-  public init(stored: StoredRecord, topic: Topic, envelope: Result<Envelope, EnvelopeFailure>) {
+  public init(
+    stored: StoredRecord, topic: Topic, envelope: Result<Envelope, EnvelopeFailure>, reading: (any Sendable)? = nil
+  ) {
     self.stored = stored
     self.topic = topic
     self.envelope = envelope
+    self.reading = reading
   }
 
   public var coordinates: Coordinates { stored.coordinates }
@@ -25,10 +28,9 @@ public struct Incoming: Sendable {
   public var event: Envelope? { try? envelope.get() }
 
   /// The record with the stage's reading of it.
-  public func read(by stage: some Stage) -> Incoming {
-    var copy = self
-    copy.reading = stage.read(self)
-    return copy
+  public func read(by stage: any Stage) -> Incoming {
+    guard let reading = stage.read(self) else { return self }
+    return Incoming(stored: stored, topic: topic, envelope: envelope, reading: reading)
   }
 }
 

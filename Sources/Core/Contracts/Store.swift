@@ -60,8 +60,9 @@ public struct Column: Sendable, Hashable {
   }
 }
 
-/// A table of the store, as both adapters and people with `psql` or `sqlite3` see it. The key is the primary key.
-public struct Table: Sendable, Hashable {
+/// A table of the store, as both adapters and people with `psql` or `sqlite3` see it. The key is the primary key. There is
+/// one object per table and not a copy in every row's key.
+public final class Table: Sendable, Hashable {
   public let name: String
   public let key: [Column]
   public let columns: [Column]
@@ -72,7 +73,7 @@ public struct Table: Sendable, Hashable {
     self.columns = columns
   }
 
-  public static func == (a: Table, b: Table) -> Bool { a.name == b.name }
+  public static func == (a: Table, b: Table) -> Bool { a === b || a.name == b.name }
   public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 
   /// Position of a value column; naming a column that the table has not is a mistake of ours.
@@ -87,12 +88,24 @@ public struct Table: Sendable, Hashable {
 public struct RowKey: Sendable, Hashable {
   public let table: Table
   public let values: [Value]
+  /// Taken once: on its way from a need to the store a key is looked up half a dozen times.
+  private let hash: Int
 
   public init(_ table: Table, _ values: [Value]) {
     precondition(values.count == table.key.count, "a key of \(table.name) has \(table.key.count) parts")
     self.table = table
     self.values = values
+    var hasher = Hasher()
+    hasher.combine(table)
+    for value in values { hasher.combine(value) }
+    hash = hasher.finalize()
   }
+
+  public static func == (a: RowKey, b: RowKey) -> Bool {
+    a.hash == b.hash && a.table == b.table && a.values == b.values
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 }
 
 public struct Row: Sendable, Hashable {

@@ -131,21 +131,24 @@ private struct Effect {
 
   /// Stores must agree on what they refuse, and PostgreSQL has no U+0000 in text.
   func check(_ key: RowKey) throws(StoreFailure) {
-    for (column, value) in zip(key.table.key, key.values) {
-      guard value != .null, column.holds(value) else { throw .misfit(key.table, column) }
+    let table = key.table
+    for index in table.key.indices {
+      if case .null = key.values[index] { throw .misfit(table, table.key[index]) }
+      guard table.key[index].kind.holds(key.values[index]) else { throw .misfit(table, table.key[index]) }
     }
-    // A merge leaves out what it does not set.
-    for (column, value) in zip(key.table.columns + key.table.columns, values) {
-      guard column.holds(value) else { throw .misfit(key.table, column) }
+    // A merge leaves out what it does not set; an exchange has the columns twice.
+    for index in values.indices {
+      let column = index % table.columns.count
+      guard table.columns[column].kind.holds(values[index]) else { throw .misfit(table, table.columns[column]) }
     }
   }
 }
 
-extension Column {
+extension Column.Kind {
   fileprivate func holds(_ value: Value) -> Bool {
-    switch (kind, value) {
+    switch (self, value) {
     case (_, .null), (.integer, .integer), (.bytes, .bytes): true
-    case (.text, .text(var text)): text.withUTF8 { !$0.contains(0) }
+    case (.text, .text(let text)): !text.hasZeroByte
     default: false
     }
   }

@@ -16,8 +16,8 @@ final class Bench {
 
   /// Pairs per row: five, so that the median has two on each side.
   private var pairs: Int { isQuick ? 1 : 5 }
-  /// A day of so many accounts has some 68,000 received events.
-  private var accounts: Int { isQuick ? 1_200 : 9_000 }
+  /// A day of so many accounts has some 62,000 received events.
+  private var accounts: Int { isQuick ? 1_200 : 5_500 }
   private var verifications: Int { isQuick ? 20_000 : 300_000 }
   private var appended: Int { isQuick ? 20_000 : 100_000 }
   private static let verifySeconds = 3
