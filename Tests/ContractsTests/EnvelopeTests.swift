@@ -84,8 +84,9 @@ struct EnvelopeTests {
     }
     #expect(failure(replacing("ce_type", "payment.purchased.v2")) == .newerVersion(.paymentPurchased, 2))
     // What is told of a foreign type is short and prints.
-    let long = "bad\n" + String(repeating: "x", count: 500)
-    #expect(failure(replacing("ce_type", long)) == .unknownType("bad?" + String(repeating: "x", count: 60)))
+    #expect(failure(replacing("ce_type", "bad\n")) == .malformed("ce_type"))
+    let long = "bad." + String(repeating: "x", count: 500)
+    #expect(failure(replacing("ce_type", long)) == .unknownType("bad." + String(repeating: "x", count: 60)))
   }
 
   @Test func failuresNameTheHeaderAndNotItsContent() {
