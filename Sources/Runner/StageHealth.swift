@@ -14,6 +14,7 @@ public final class StageHealth: Sendable {
 
   private struct Inner {
     var state = State.starting
+    var hasRecovered = false
     var lastTurn = Stopwatch()
   }
 
@@ -34,6 +35,11 @@ public final class StageHealth: Sendable {
       $0.lastTurn = Stopwatch()
     }
   }
+
+  /// Whether the loop has been given partitions (or none) and has compared log and store: before that, being idle says nothing.
+  public var hasRecovered: Bool { inner.withLock { $0.hasRecovered } }
+
+  func recovered() { inner.withLock { $0.hasRecovered = true } }
 
   /// The loop comes round, or has ended as it was told to.
   public var isLive: Bool {

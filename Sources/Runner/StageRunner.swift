@@ -121,6 +121,7 @@ public final class StageRunner {
         case .assigned(let partitions):
           logger.info("assigned", ["stage": stage.name.rawValue, "partitions": Self.list(partitions)])
           try recover(partitions, worker, books)
+          health.recovered()
         case .revoked(let partitions, let lost):
           logger.info(
             "revoked", ["stage": stage.name.rawValue, "partitions": Self.list(partitions), "lost": String(lost)])

@@ -26,6 +26,33 @@ import Testing
   }
 }
 
+extension SQLiteStoreTests {
+  @Test("a store whose file is gone takes and gives nothing more")
+  func deleted() throws {
+    let database = try SQLiteDatabase()
+    defer { database.remove() }
+    let store = SQLiteStore(path: database.path)
+    try store.migrate()
+    let stage = try store.stage("tests", group: "g")
+    defer { stage.close() }
+    let reader = try store.reader()
+    defer { reader.close() }
+    try reader.probe()
+    unlink(database.path)
+    let key = RowKey(.alias, [.text("Sandbox"), .text("a")])
+    for work in [
+      { () throws(StoreFailure) in try stage.amend([.put(Row(key, [.text("b")]))], epochs: [:]) },
+      { () throws(StoreFailure) in _ = try stage.claim([TopicPartition("t", 0)]) },
+      { () throws(StoreFailure) in try reader.probe() },
+    ] {
+      do throws(StoreFailure) {
+        try work()
+        Issue.record("it went on")
+      } catch { #expect(error.kind == .refused) }
+    }
+  }
+}
+
 /// A file in a folder of its own.
 final class SQLiteDatabase: StoreDatabase {
   let folder: String

@@ -167,6 +167,11 @@ struct ClaimTests {
     #expect(try code("Sandbox", .integer(1)) == "verified")
   }
 
+  @Test func aTransactionThatNamesAnotherAppIsNotOurs() throws {
+    #expect(try verdict(TestStore.transaction(["appAppleId": .integer(1)])).code == "wrong-app-apple-id")
+    #expect(try verdict(TestStore.transaction(["appAppleId": .integer(TestStore.appAppleID)])).code == "verified")
+  }
+
   @Test func incompleteSettingsCannotBeBuilt() throws {
     let app = VerificationSettings.App(bundleID: "com.example.app")
     let full = VerificationSettings.App(bundleID: "com.example.app", appAppleID: 1)

@@ -158,6 +158,12 @@ extension LogWriter {
       var failures = [LogFailure?](repeating: nil, count: jobs.count)
       var committing = false
       do {
+        guard !transaction.connection.hasMoved else {
+          throw LogFailure(
+            .refused,
+            "the log \(transaction.connection.path) was deleted, moved or replaced while it was open: nothing more is "
+              + "written to it. Put it back and start again.")
+        }
         try transaction.connection.transaction(.immediate) {
           transaction.begin()
           for (index, job) in jobs.enumerated() {

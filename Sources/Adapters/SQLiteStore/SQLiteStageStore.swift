@@ -120,7 +120,10 @@ final class SQLiteStageStore: StageStore {
 
   private func write<Value>(_ body: () throws -> Value) throws(StoreFailure) -> Value {
     try StoreFailure.translating {
-      try writing.withLock { try connection.transaction(.immediate, body) }
+      try writing.withLock {
+        guard !connection.hasMoved else { throw StoreFailure.fileGone(connection.path) }
+        return try connection.transaction(.immediate, body)
+      }
     }
   }
 
@@ -231,5 +234,14 @@ extension SQLiteConnection {
 extension StoreFailure {
   static func brokenOutbox(_ partition: TopicPartition) -> StoreFailure {
     StoreFailure(.corrupt, "the outgoing records kept for \(partition) can't be read")
+  }
+}
+
+extension StoreFailure {
+  static func fileGone(_ path: String) -> StoreFailure {
+    StoreFailure(
+      .refused,
+      "the store \(path) was deleted, moved or replaced while it was open: nothing more is written to it. Put it back, or "
+        + "rebuild it with `purchases replay`, and start again.")
   }
 }

@@ -106,6 +106,8 @@ final class SQLiteStoreReader: StoreReader {
     try StoreFailure.translating {
       let connection = try take()
       do {
+        // A reader that was kept open must not answer from a file that nobody else sees any more.
+        guard !connection.hasMoved else { throw StoreFailure.fileGone(path) }
         let value = try body(connection)
         giveBack(connection)
         return value

@@ -35,6 +35,13 @@ public final class KafkaProducer: Sendable {
     let error = Mutex<KafkaError?>(nil)
   }
 
+  /// Records handed over and not reported. librdkafka's own queue length counts other news too.
+  private let unreported: Tally
+
+  private final class Tally: Sendable {
+    let count = Atomic(0)
+  }
+
   private final class Ticket {
     let report: DeliveryReport
     init(_ report: @escaping DeliveryReport) { self.report = report }
@@ -57,9 +64,11 @@ public final class KafkaProducer: Sendable {
     self.transactionalId = transactionalId
     let firstFailure = FirstFailure()
     self.firstFailure = firstFailure
+    let unreported = Tally()
+    self.unreported = unreported
     thread = PollThread(client) { [weak client] event in
       switch rd_kafka_event_type(event) {
-      case RD_KAFKA_EVENT_DR: KafkaProducer.report(event, firstFailure)
+      case RD_KAFKA_EVENT_DR: KafkaProducer.report(event, firstFailure, unreported)
       case RD_KAFKA_EVENT_ERROR: _ = client?.note(event)
       default: break
       }
@@ -68,8 +77,9 @@ public final class KafkaProducer: Sendable {
 
   deinit { close(milliseconds: 0) }
 
-  private static func report(_ event: OpaquePointer, _ firstFailure: FirstFailure) {
+  private static func report(_ event: OpaquePointer, _ firstFailure: FirstFailure, _ unreported: Tally) {
     while let message = rd_kafka_event_message_next(event) {
+      unreported.count.subtract(1, ordering: .relaxed)
       let failed = message.pointee.err != RD_KAFKA_RESP_ERR_NO_ERROR
       guard failed || message.pointee._private != nil else { continue }
       let topic = message.pointee.rkt.flatMap { rd_kafka_topic_name($0) }.map { String(cString: $0) } ?? ""
@@ -106,6 +116,7 @@ public final class KafkaProducer: Sendable {
     let opaque = report.map { Unmanaged.passRetained(Ticket($0)) }
     let flags = purchases_kafka_flag_copy() | (whenFull == .wait ? purchases_kafka_flag_block() : 0)
     let partition = record.partition ?? purchases_kafka_any_partition()
+    unreported.count.add(1, ordering: .relaxed)
     let outcome = record.key.lend { key, keySize in
       record.value.lend { value, valueSize in
         purchases_kafka_produce(
@@ -115,6 +126,7 @@ public final class KafkaProducer: Sendable {
       }
     }
     guard outcome != RD_KAFKA_RESP_ERR_NO_ERROR else { return }
+    unreported.count.subtract(1, ordering: .relaxed)
     opaque?.release()
     if let headers { rd_kafka_headers_destroy(headers) }
     if let fatal = fatalError { throw fatal }
@@ -135,7 +147,7 @@ public final class KafkaProducer: Sendable {
   public func onReportThread(_ work: @escaping @Sendable () -> Void) -> Bool { thread.run(work) }
 
   /// Records that were handed over and are not reported yet.
-  public var outstanding: Int { Int(rd_kafka_outq_len(client.pointer)) }
+  public var outstanding: Int { unreported.count.load(ordering: .relaxed) }
 
   /// Waits until every record has been reported. Blocks the calling thread.
   public func flush(milliseconds: Int32) throws(KafkaError) {

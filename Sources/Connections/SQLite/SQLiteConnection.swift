@@ -131,6 +131,9 @@ public final class SQLiteConnection: Sendable {
   public var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(handle.pointer) }
   public var isInTransaction: Bool { sqlite3_get_autocommit(handle.pointer) == 0 }
 
+  /// Whether the file was deleted, renamed or replaced since it was opened: what is written now, nobody will find.
+  public var hasMoved: Bool { handle.exclusively { purchases_sqlite_has_moved(handle.pointer) } != 0 }
+
   /// Makes whatever runs on this connection fail with `isInterrupted`. May be called from any thread.
   public func interrupt() { handle.interrupt() }
 

@@ -19,3 +19,8 @@ static inline int purchases_sqlite_bind_blob_borrowed(
 static inline int purchases_sqlite_set(sqlite3 *database, int option, int value) {
   return sqlite3_db_config(database, option, value, (int *)0);
 }
+
+static inline int purchases_sqlite_has_moved(sqlite3 *database) {
+  int moved = 0;
+  return sqlite3_file_control(database, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved;
+}

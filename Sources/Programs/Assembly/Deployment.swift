@@ -58,9 +58,11 @@ public struct Deployment: Sendable {
     case .embedded(let path): return try EmbeddedLog(path: path)
     case .kafka(let servers, let settings):
       let logger = logger
-      return try KafkaLog(KafkaLogSettings(url: "kafka://\(servers)", settings: settings)) { _, line in
-        logger.debug("librdkafka", ["line": line])
-      }
+      let checked: KafkaLogSettings
+      do throws(LogFailure) {
+        checked = try KafkaLogSettings(url: "kafka://\(servers)", settings: settings)
+      } catch { throw UsageError("--log or --kafka: \(error.reason)") }
+      return try KafkaLog(checked) { _, line in logger.debug("librdkafka", ["line": line]) }
     }
   }
 

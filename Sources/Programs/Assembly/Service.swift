@@ -202,6 +202,8 @@ public final class Service: Sendable {
     _ progress: GroupProgress, _ reader: (any StoreReader)?, upTo last: StageName
   ) throws -> Bool {
     let now = deployment.clock.now()
+    // A stage that has not compared log and store yet may have to publish, or to stop.
+    guard stages.allSatisfy({ $0.health.hasRecovered }) else { return false }
     for stage in stages {
       for topic in stage.topics where try !progress.isIdle(group: stage.group, topic: topic, now: now) { return false }
       guard let reader else { continue }

@@ -25,9 +25,12 @@ enum PurchasesMain {
     guard let verb = find(asked) else {
       let family = verbs.filter { $0.words.first == asked[0] }
       if !family.isEmpty {
-        Output.error(
-          "purchases \(asked[0]): one of \(family.map { $0.words.dropFirst().joined(separator: " ") }.joined(separator: ", "))"
-        )
+        let members = family.map { "  \($0.name)  \($0.summary)" }.joined(separator: "\n")
+        if first == "help" || asked.contains("--help") || asked.contains("-h") {
+          Output.line(members)
+          return 0
+        }
+        Output.error("purchases \(asked[0]): is one of\n\(members)")
       } else {
         Output.error("purchases: there is no command \(asked[0]) (see purchases --help)")
       }

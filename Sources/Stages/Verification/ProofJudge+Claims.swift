@@ -47,8 +47,10 @@ extension ProofJudge {
   private func transaction(
     _ opened: Opened, _ fields: Fields, _ source: RevisionSource, _ at: Instant, _ evidence: inout Evidence
   ) throws(Halt) -> VerifiedProof {
-    _ = try app(fields)
+    let app = try app(fields)
     let environment = try environment(fields, "environment", isLocal: opened.isLocal)
+    // Apple puts it into other proofs only; a transaction that names another app's all the same is not ours.
+    if fields.member("appAppleId") != nil { try checkAppAppleID(fields, app, environment) }
     let date = try date(fields, "signedDate", opened, &evidence)
     let revision: TransactionRevision
     do {
