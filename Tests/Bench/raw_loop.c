@@ -76,6 +76,9 @@ static rd_kafka_t *open_consumer(const char *brokers, const char *group, char **
   set(conf, "isolation.level", "read_committed");
   set(conf, "enable.partition.eof", "true");
   set(conf, "check.crcs", "true");
+  /* By default a queue that was full is looked at again after a second: that would be no limit. */
+  set(conf, "fetch.queue.backoff.ms", "10");
+  set(conf, "fetch.wait.max.ms", "100");
   rd_kafka_conf_set_rebalance_cb(conf, rebalanced);
   rd_kafka_t *consumer = open_client(RD_KAFKA_CONSUMER, conf);
   rd_kafka_poll_set_consumer(consumer);
