@@ -94,7 +94,7 @@ extension Envelope {
     func text(_ name: String) -> String? { found.first { $0.name == name }?.text }
     for header in record.headers where header.name.hasPrefix("ce_") || header.name == "content-type" {
       guard found.count < Self.maximumAttributes, text(header.name) == nil, let value = header.text,
-        value.utf8.count <= Self.maximumAttributeBytes, header.name == "ce_type" || value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
+        value.utf8.count <= Self.maximumAttributeBytes, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
       else { throw .malformed(header.name) }
       found.append((header.name, value))
     }
