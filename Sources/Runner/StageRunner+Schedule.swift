@@ -33,8 +33,6 @@ extension StageRunner {
   /// the way; then that record's time. Read in the order in which records travel, so that none slips past.
   private func workedOff(now: Instant) throws -> Instant {
     var horizon = now.advanced(byMilliseconds: -RunnerSettings.settlingMilliseconds)
-    let progress = GroupProgress(log: log, topics: settings.topics)
-    defer { progress.close() }
     for before in settings.stagesBefore {
       if let waiting = try progress.firstWaiting(group: before.group, topic: before.topic) {
         horizon = min(horizon, waiting)

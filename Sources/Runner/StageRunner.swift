@@ -63,6 +63,8 @@ public final class StageRunner {
   /// Partitions of `parked` that wait for their first record's time.
   var waiting: [TopicPartition: (offset: Int64, until: Instant)] = [:]
   var lastSchedule = Stopwatch()
+  /// Asked whenever something is due, so kept: opening a reader costs a connection.
+  let progress: GroupProgress
 
   public init(
     stage: any Stage, log: any EventLog, store: (any Store)?, settings: RunnerSettings, clock: any Clock,
@@ -76,6 +78,7 @@ public final class StageRunner {
     self.clock = clock
     self.logger = logger
     self.metrics = metrics
+    progress = GroupProgress(log: log, topics: settings.topics)
     derivation = Derivation(stage: stage.name, topics: settings.topics)
   }
 
@@ -113,6 +116,7 @@ public final class StageRunner {
     defer { books?.close() }
     let worker = try opened()
     defer { worker.close() }
+    defer { progress.close() }
     health.set(.working)
     while !stop.isSet {
       health.turn()

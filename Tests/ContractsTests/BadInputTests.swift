@@ -1,6 +1,7 @@
 import PurchasesContracts
 import PurchasesCore
 import PurchasesJSON
+import PurchasesTestKit
 import Testing
 
 /// Input that is not what it must be is refused, and the refusal names the member and not what it held.
@@ -145,7 +146,7 @@ struct BadInputTests {
 
   /// Damaged data is refused by name, or it is an event: then what is written of it is read as the same event again.
   @Test func damagedDataIsRefusedOrAnEvent() throws {
-    var random = Random.seeded("Damaged data")
+    var random = SeededRandom.seeded("Damaged data")
     var taken = 0
     for example in try GoldenExamples().all() {
       for _ in 0..<60 {

@@ -1,3 +1,4 @@
+import PurchasesTestKit
 import Testing
 
 @testable import PurchasesContracts
@@ -14,7 +15,7 @@ struct PartitionerTests {
   }
 
   @Test func anyKeyFallsIntoAPartition() {
-    var random = Random.seeded("Partitioner")
+    var random = SeededRandom.seeded("Partitioner")
     var used: Set<Int32> = []
     for _ in 0..<2000 {
       let key = random.bytes(upTo: 40)

@@ -1,9 +1,10 @@
 import PurchasesContracts
 import PurchasesCore
+import PurchasesTestKit
 import Testing
 
 struct RecordCodecTests {
-  private func record(_ random: inout Random) -> Record {
+  private func record(_ random: inout SeededRandom) -> Record {
     let names = ["", "ce_id", "content-type", "ü", "a name with spaces"]
     let headers = (0..<Int.random(in: 0...5, using: &random)).map { _ in
       Header(names.randomElement(using: &random) ?? "", random.bool() ? random.bytes(upTo: 20) : nil)
@@ -14,7 +15,7 @@ struct RecordCodecTests {
   }
 
   @Test func whatIsWrittenIsReadAndNothingShorterOrLongerIs() throws {
-    var random = Random.seeded("RecordCodec")
+    var random = SeededRandom.seeded("RecordCodec")
     for _ in 0..<300 {
       let record = record(&random)
       let bytes = RecordCodec.encode(record)
@@ -29,7 +30,7 @@ struct RecordCodecTests {
   /// What two readers could take for the same record must be the same bytes: a decoded text that is written again differs
   /// in no byte, or it was not taken.
   @Test func noTwoFormsOfOneRecordAreTaken() throws {
-    var random = Random.seeded("RecordCodec, damaged")
+    var random = SeededRandom.seeded("RecordCodec, damaged")
     for _ in 0..<2000 {
       var bytes = RecordCodec.encode(record(&random))
       for _ in 0..<Int.random(in: 1...3, using: &random) {
@@ -84,7 +85,7 @@ struct RecordCodecTests {
   }
 
   @Test func outgoingRecordsSurviveTheOutbox() throws {
-    var random = Random.seeded("OutboxCodec")
+    var random = SeededRandom.seeded("OutboxCodec")
     let records = (0..<200).map { index in
       ProducedRecord(
         topic: index % 2 == 0 ? "purchases.owned" : "purchases.ü", partition: random.bool() ? Int32(index) : nil,

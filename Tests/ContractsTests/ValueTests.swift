@@ -1,6 +1,7 @@
 import PurchasesContracts
 import PurchasesCore
 import PurchasesJSON
+import PurchasesTestKit
 import Testing
 
 struct InstantTests {
@@ -29,7 +30,7 @@ struct InstantTests {
   func refusesTheRest(_ text: String) { #expect(Instant(rfc3339: text) == nil) }
 
   @Test func whatIsWrittenIsRead() {
-    var random = Random.seeded("Instant")
+    var random = SeededRandom.seeded("Instant")
     for _ in 0..<5000 {
       let instant = Instant(milliseconds: .random(in: -62_135_596_800_000..<253_402_300_800_000, using: &random))
       #expect(Instant(rfc3339: instant.rfc3339) == instant, "\(instant.milliseconds)")

@@ -1,4 +1,5 @@
 import PurchasesCryptography
+import PurchasesTestKit
 import Testing
 
 @Suite struct CertificateTests {
@@ -118,7 +119,7 @@ import Testing
     let der = try Fixtures.certificate("leaf-cert")
     let issuer = try Certificate(der: Fixtures.certificate("intermediate-ca"))
     let seed = UInt64.random(in: .min ... .max)
-    var source = SeededSource(seed)
+    var source = SeededRandom(seed: seed)
     #expect(try Certificate(der: der).isSigned(by: issuer))
     for index in der.indices {
       for change in [UInt8(1), 0x80, UInt8.random(in: 1...255, using: &source)] {
@@ -132,7 +133,7 @@ import Testing
 
   @Test func randomBytesNeverCrash() {
     let seed = UInt64.random(in: .min ... .max)
-    var source = SeededSource(seed)
+    var source = SeededRandom(seed: seed)
     for _ in 0..<2_000 {
       let bytes = [0x30, 0x82] + source.bytes(Int.random(in: 0..<400, using: &source))
       #expect(throws: CertificateError.self, "seed \(seed)") { try Certificate(der: bytes) }

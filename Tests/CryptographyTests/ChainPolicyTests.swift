@@ -1,4 +1,5 @@
 import PurchasesCryptography
+import PurchasesTestKit
 import Testing
 
 /// The parts of a chain to bend, one at a time.
@@ -192,7 +193,7 @@ private func failure(
     let anchors = try good.anchors
     let x5c = good.x5c
     let seed = UInt64.random(in: .min ... .max)
-    var source = SeededSource(seed)
+    var source = SeededRandom(seed: seed)
     for position in 0..<2 {
       for index in x5c[position].indices {
         var changed = x5c

@@ -1,4 +1,5 @@
 import PurchasesCryptography
+import PurchasesTestKit
 import Testing
 
 @Suite struct EncodingTests {
@@ -34,7 +35,7 @@ import Testing
 
   @Test func everyByteStringHasOneSpelling() {
     let seed = UInt64.random(in: .min ... .max)
-    var source = SeededSource(seed)
+    var source = SeededRandom(seed: seed)
     for length in 0..<200 {
       let bytes = source.bytes(length)
       #expect(Base64.decode(Base64.encode(bytes)) == bytes, "seed \(seed)")

@@ -1,5 +1,6 @@
 import Glibc
 import PurchasesCryptography
+import PurchasesTestKit
 
 /// Apple's test vectors, beside this file.
 enum Fixtures {
@@ -25,20 +26,7 @@ enum Fixtures {
   struct Missing: Error { let path: String }
 }
 
-/// SplitMix64: small, and the same everywhere, so that a printed seed is a failing test.
-struct SeededSource: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
-  }
-
+extension SeededRandom {
   mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) } }
 }
 

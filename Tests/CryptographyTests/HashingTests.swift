@@ -1,4 +1,5 @@
 import PurchasesCryptography
+import PurchasesTestKit
 import Testing
 
 @Suite struct HashingTests {
@@ -13,7 +14,7 @@ import Testing
 
   @Test func piecesAgreeWithTheWhole() {
     let seed = UInt64.random(in: .min ... .max)
-    var source = SeededSource(seed)
+    var source = SeededRandom(seed: seed)
     let hasher = SHA256.Hasher()
     for _ in 0..<50 {
       let bytes = source.bytes(Int.random(in: 0..<300, using: &source))
@@ -35,7 +36,7 @@ import Testing
 
   @Test func hashValueRoundTripsAndOrders() {
     let seed = UInt64.random(in: .min ... .max)
-    var source = SeededSource(seed)
+    var source = SeededRandom(seed: seed)
     for _ in 0..<200 {
       let left = source.bytes(32)
       var right = source.bytes(32)

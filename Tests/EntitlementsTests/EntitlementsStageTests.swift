@@ -506,7 +506,7 @@ import Testing
   /// 7.6: the same partition again gives the same bytes.
   @Test func replayIsByteIdentical() {
     let first = World()
-    var dice = Dice(seed: 7)
+    var dice = SeededRandom(seed: 7)
     let items = (1...20).flatMap { History(number: $0, &dice).items }
     for (index, item) in items.enumerated() {
       first.feed(item.event, key: item.key, at: Int64(index) * 100)

@@ -4,21 +4,7 @@ import PurchasesCore
 import PurchasesTestKit
 import Testing
 
-/// A small generator with a seed: the same seed plays the same histories.
-struct Dice: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  // splitmix64: every state is a good one.
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
-  }
-
+extension SeededRandom {
   mutating func roll(_ range: ClosedRange<Int64>) -> Int64 { Int64.random(in: range, using: &self) }
   mutating func chance(_ oneIn: Int64) -> Bool { roll(1...oneIn) == 1 }
 }
@@ -37,7 +23,7 @@ struct History {
   static let grid: Int64 = 250
   static let horizon: Int64 = 10_000
 
-  init(number: Int, _ dice: inout Dice) {
+  init(number: Int, _ dice: inout SeededRandom) {
     let owner = Self.account(number, 0)
     for chain in 0...(dice.chance(4) ? 1 : 0) {
       let id = "\(number * 10 + chain)0"
@@ -56,10 +42,10 @@ struct History {
     return "aaaaaaaa-0000-4000-800\(which)-" + String(repeating: "0", count: 12 - digits.count) + digits
   }
 
-  private static func instant(_ dice: inout Dice) -> Int64 { dice.roll(1...horizon / grid) * grid }
+  private static func instant(_ dice: inout SeededRandom) -> Int64 { dice.roll(1...horizon / grid) * grid }
 
   private mutating func add(
-    _ sample: SampleTransaction, _ owner: String, renewal: SampleRenewal? = nil, _ dice: inout Dice
+    _ sample: SampleTransaction, _ owner: String, renewal: SampleRenewal? = nil, _ dice: inout SeededRandom
   ) {
     let key = "\(sample.environment.rawValue)/\(sample.original)"
     if dice.chance(2) || renewal != nil {
@@ -72,7 +58,7 @@ struct History {
     }
   }
 
-  private mutating func consumables(_ id: String, _ owner: String, _ token: String?, _ dice: inout Dice) {
+  private mutating func consumables(_ id: String, _ owner: String, _ token: String?, _ dice: inout SeededRandom) {
     var sample = SampleTransaction(
       id, dice.chance(3) ? "gems.7" : "coins.100", .consumable, signed: Self.instant(&dice),
       purchased: Self.instant(&dice), quantity: dice.roll(1...3), token: token)
@@ -83,7 +69,7 @@ struct History {
   }
 
   /// The next statement about the same purchase: refunded, in part, or not any more, at a date that may be the same.
-  private func revise(_ sample: inout SampleTransaction, _ dice: inout Dice) {
+  private func revise(_ sample: inout SampleTransaction, _ dice: inout SeededRandom) {
     sample.signed = min(sample.signed + dice.roll(0...2) * Self.grid, Self.horizon)
     if sample.revoked == nil {
       sample.revoked = min(sample.signed, Self.instant(&dice))
@@ -95,7 +81,7 @@ struct History {
   }
 
   private mutating func oneTime(
-    _ id: String, _ product: String, _ type: ProductType, _ owner: String, _ token: String?, _ dice: inout Dice
+    _ id: String, _ product: String, _ type: ProductType, _ owner: String, _ token: String?, _ dice: inout SeededRandom
   ) {
     let start = Self.instant(&dice)
     var sample = SampleTransaction(
@@ -114,7 +100,7 @@ struct History {
   }
 
   private mutating func subscription(
-    _ id: String, _ owner: String, _ token: String?, _ number: Int, _ dice: inout Dice
+    _ id: String, _ owner: String, _ token: String?, _ number: Int, _ dice: inout SeededRandom
   ) {
     var start = Self.instant(&dice)
     var token = token
@@ -161,7 +147,7 @@ struct History {
   }
 
   static func play(_ world: Int) {
-    var dice = Dice(seed: seed &+ UInt64(world) &* 1_000_003)
+    var dice = SeededRandom(seed: seed &+ UInt64(world) &* 1_000_003)
     var items: [History.Item] = []
     for history in 0..<historiesPerWorld { items += History(number: history + 1, &dice).items }
     let expected = run(items, ticks: 0, partitions: 3, &dice)
@@ -197,7 +183,7 @@ struct History {
   static let catalogue = Samples.catalogue(
     String(decoding: Samples.catalogue.json, as: UTF8.self).replacing("P30D", with: "PT2S"))
 
-  static func run(_ items: [History.Item], ticks: Int64, partitions: Int32, _ dice: inout Dice) -> World {
+  static func run(_ items: [History.Item], ticks: Int64, partitions: Int32, _ dice: inout SeededRandom) -> World {
     let world = World(catalogue, partitions: partitions)
     // Log time passes while the facts come in: some are in the future then, some long past.
     let start = dice.roll(0...end)

@@ -1,4 +1,5 @@
 import PurchasesJSON
+import PurchasesTestKit
 import Testing
 
 private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
@@ -58,7 +59,7 @@ private func text(_ writer: JSONWriter) -> String { String(decoding: writer.byte
   /// Whatever is written reads back the same, and both ways of writing agree byte for byte.
   @Test func roundTripOfRandomValues() throws {
     let seed = UInt64.random(in: .min ... .max)
-    var source = SeededSource(state: seed)
+    var source = SeededRandom(seed: seed)
     for _ in 0..<2_000 {
       let value = source.json(depth: 4)
       let written = value.bytes
@@ -72,7 +73,7 @@ private func text(_ writer: JSONWriter) -> String { String(decoding: writer.byte
   /// No input may crash the reader, and what it accepts it can write and read again.
   @Test func damagedDocumentsNeverCrash() throws {
     let seed = UInt64.random(in: .min ... .max)
-    var source = SeededSource(state: seed)
+    var source = SeededRandom(seed: seed)
     for _ in 0..<2_000 {
       var written = source.json(depth: 4).bytes
       for _ in 0..<(1 + source.below(3)) where !written.isEmpty {
@@ -84,28 +85,17 @@ private func text(_ writer: JSONWriter) -> String { String(decoding: writer.byte
   }
 }
 
-/// SplitMix64: small, and the same everywhere, so that a printed seed is a failing test.
-private struct SeededSource {
-  var state: UInt64
+extension SeededRandom {
+  fileprivate mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
-  }
-
-  mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
-
-  mutating func text() -> String {
+  fileprivate mutating func text() -> String {
     let alphabet: [Unicode.Scalar] = ["a", "Z", "\"", "\\", "\n", "\u{0}", "\u{1F}", "\u{7F}", "é", "€", "😀", "/", " "]
     var result = ""
     for _ in 0..<below(24) { result.unicodeScalars.append(alphabet[below(alphabet.count)]) }
     return result
   }
 
-  mutating func json(depth: Int) -> JSON {
+  fileprivate mutating func json(depth: Int) -> JSON {
     switch below(depth == 0 ? 5 : 7) {
     case 0: return .null
     case 1: return .bool(below(2) == 0)

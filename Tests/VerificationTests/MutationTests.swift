@@ -2,6 +2,7 @@ import PurchasesContracts
 import PurchasesCore
 import PurchasesCryptography
 import PurchasesJSON
+import PurchasesTestKit
 import Testing
 
 @testable import PurchasesVerification
@@ -9,18 +10,6 @@ import Testing
 /// What is not exactly what was signed is never taken, and nothing makes the judge crash or hang.
 struct MutationTests {
   let store = TestStore.shared
-
-  /// SplitMix64: repeatable from its seed.
-  struct Random: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var z = state
-      z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-      return z ^ (z >> 31)
-    }
-  }
 
   private func tokens() -> [[UInt8]] {
     let transaction = store.sign(TestStore.transaction())
@@ -34,7 +23,7 @@ struct MutationTests {
   @Test func changedBytesAreNeverAccepted() throws {
     let seed = UInt64.random(in: 0 ... .max)
     print("seed \(seed)")
-    var random = Random(state: seed)
+    var random = SeededRandom(seed: seed)
     let judge = try store.judge()
     for token in tokens() {
       #expect(judge.judge(token, at: TestStore.now).code == "verified")
@@ -113,7 +102,7 @@ struct MutationTests {
     #expect(code(Array(many.utf8)) == "chain-wrong-length")
     let wide = String(repeating: "9", count: 300_000)
     #expect(code(Array(store.sign(raw: Array(#"{"signedDate":\#(wide)}"#.utf8)).utf8)) == "unknown-kind")
-    var state = Random(state: 1)
+    var state = SeededRandom(seed: 1)
     let noise = (0..<500_000).map { _ in UInt8.random(in: 0...255, using: &state) }
     #expect(judge.judge(noise, at: TestStore.now).rejected != nil)
   }

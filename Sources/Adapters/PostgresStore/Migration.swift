@@ -28,7 +28,7 @@ struct Migration {
       """)
     for migration in all {
       let present = try version(connection)
-      guard present <= newest else { throw StoreFailure.newer(present) }
+      guard present <= newest else { throw StoreFailure.newerSchema(present, known: newest) }
       guard present < migration.version else { continue }
       try connection.transaction { () throws(PostgresError) in
         try connection.execute(migration.sql)
@@ -43,24 +43,11 @@ struct Migration {
   static func check(_ connection: PostgresConnection) throws {
     let exists = try connection.query("SELECT to_regclass('schema_migration') IS NOT NULL")[0].bool(0)
     let present = exists == true ? try version(connection) : 0
-    if present > newest { throw StoreFailure.newer(present) }
-    if present < newest { throw StoreFailure.notMigrated(present) }
+    if present > newest { throw StoreFailure.newerSchema(present, known: newest) }
+    if present < newest { throw StoreFailure.notMigrated(present, needed: newest) }
   }
 
   private static func version(_ connection: PostgresConnection) throws -> Int64 {
     try connection.query("SELECT max(version) FROM schema_migration")[0].int64(0) ?? 0
-  }
-}
-
-extension StoreFailure {
-  fileprivate static func newer(_ version: Int64) -> StoreFailure {
-    StoreFailure(
-      .refused, "the store's schema has version \(version), this program knows \(Migration.newest): upgrade the program"
-    )
-  }
-
-  fileprivate static func notMigrated(_ version: Int64) -> StoreFailure {
-    StoreFailure(
-      .refused, "the store's schema has version \(version), this program needs \(Migration.newest): migrate it first")
   }
 }

@@ -66,13 +66,6 @@ public final class PostgresStore: Store {
 }
 
 extension StoreFailure {
-  static func ownedByAnotherGroup(_ stage: String, _ group: String) -> StoreFailure {
-    StoreFailure(
-      .refused,
-      "stage \(stage) of this store belongs to another consumer group than \(group); give each group a store of its own"
-    )
-  }
-
   /// Runs a body that may fail in PostgreSQL's way or in ours.
   static func translating<Value>(_ body: () throws -> Value) throws(StoreFailure) -> Value {
     do {

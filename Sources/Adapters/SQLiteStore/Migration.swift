@@ -23,7 +23,7 @@ struct Migration {
       // The version is read inside, so that two programs that start together don't both apply it.
       try connection.transaction(.immediate) {
         let present = try version(connection)
-        guard present <= newest else { throw StoreFailure.newer(present) }
+        guard present <= newest else { throw StoreFailure.newerSchema(present, known: newest) }
         guard present < migration.version else { return }
         try connection.execute(migration.sql)
         try connection.run(
@@ -38,24 +38,11 @@ struct Migration {
     let exists = try connection.integer(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'schema_migration'")
     let present = exists == 1 ? try version(connection) : 0
-    if present > newest { throw StoreFailure.newer(present) }
-    if present < newest { throw StoreFailure.notMigrated(present) }
+    if present > newest { throw StoreFailure.newerSchema(present, known: newest) }
+    if present < newest { throw StoreFailure.notMigrated(present, needed: newest) }
   }
 
   private static func version(_ connection: SQLiteConnection) throws -> Int64 {
     try connection.integer("SELECT max(version) FROM schema_migration") ?? 0
-  }
-}
-
-extension StoreFailure {
-  fileprivate static func newer(_ version: Int64) -> StoreFailure {
-    StoreFailure(
-      .refused, "the store's schema has version \(version), this program knows \(Migration.newest): upgrade the program"
-    )
-  }
-
-  fileprivate static func notMigrated(_ version: Int64) -> StoreFailure {
-    StoreFailure(
-      .refused, "the store's schema has version \(version), this program needs \(Migration.newest): migrate it first")
   }
 }

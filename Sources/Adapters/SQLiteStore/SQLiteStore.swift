@@ -84,13 +84,6 @@ final class WriterQueue: Sendable {
 }
 
 extension StoreFailure {
-  static func ownedByAnotherGroup(_ stage: String, _ group: String) -> StoreFailure {
-    StoreFailure(
-      .refused,
-      "stage \(stage) of this store belongs to another consumer group than \(group); give each group a store of its own"
-    )
-  }
-
   /// Runs a body that may fail in SQLite's way or in ours.
   static func translating<Value>(_ body: () throws -> Value) throws(StoreFailure) -> Value {
     do {

@@ -15,9 +15,16 @@ public enum AuditKey {
   static func name(_ values: SettingValues) -> String { values.text(.auditName) ?? defaultName }
 
   public static func settings(_ values: SettingValues, _ deployment: Deployment) throws(UsageError) -> AuditSettings {
-    let seed = try Files.secret(path(values, deployment), .auditKey)
+    try settings(in: path(values, deployment), named: name(values), deployment)
+  }
+
+  /// Of the key in a file, which is made on first use.
+  static func settings(
+    in path: String, named name: String, _ deployment: Deployment
+  ) throws(UsageError) -> AuditSettings {
+    let seed = try Files.secret(path, .auditKey)
     guard let key = Ed25519PrivateKey(seed: seed) else { throw UsageError("--audit-key: is no Ed25519 seed") }
-    do { return try AuditSettings(topics: deployment.topics, name: name(values), key: key) } catch {
+    do { return try AuditSettings(topics: deployment.topics, name: name, key: key) } catch {
       throw UsageError("--audit-name or --prefix: no checkpoint can be signed under it (\(error.rawValue))")
     }
   }

@@ -129,10 +129,9 @@ public struct Demo {
       anchors: TrustAnchors([(label: "the local App Store", der: scenario.authority.root.der)]))
   }
 
-  private func auditSettings() throws -> AuditSettings {
-    let seed = try Files.secret(folder + "/audit-key", .auditKey)
-    guard let key = Ed25519PrivateKey(seed: seed) else { throw UsageError("--audit-key: is no Ed25519 seed") }
-    return try AuditSettings(topics: deployment.topics, name: AuditKey.defaultName, key: key)
+  /// In the folder, and where `audit verify` looks for it beside a SQLite store.
+  private func auditSettings() throws(UsageError) -> AuditSettings {
+    try AuditKey.settings(in: folder + "/store.db.audit-key", named: AuditKey.defaultName, deployment)
   }
 
   private func report(

@@ -33,7 +33,7 @@ public struct TrustSettings {
     environment == .production ? [.production, .sandbox] : [environment]
   }
 
-  static func environment(_ values: SettingValues) throws(UsageError) -> Environment? {
+  public static func environment(_ values: SettingValues) throws(UsageError) -> Environment? {
     guard let text = values.text(.environment) else { return nil }
     guard let environment = Environment(rawValue: text) else {
       throw UsageError("--environment: must be one of \(Environment.allCases.map(\.rawValue).joined(separator: ", "))")

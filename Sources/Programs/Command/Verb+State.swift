@@ -27,7 +27,7 @@ extension Verb {
     defer { reader.close() }
     let views = try StateReading(reader, catalogue: try StageFactory(call.values, deployment).catalogue(or: reader))
       .views(
-        account, in: try environment(call), at: at)
+        account, in: try TrustSettings.environment(call.values), at: at)
     let asJSON = try call.values.flag(.json)
     for view in views {
       if asJSON { Output.bytes(view.json + [0x0a]) } else { print(view) }
@@ -45,14 +45,6 @@ extension Verb {
     }
     guard let account = Account(text) else { throw UsageError("--account: is not the name of an account") }
     return account
-  }
-
-  static func environment(_ call: Call) throws(UsageError) -> Environment? {
-    guard let text = call.values.text(.environment) else { return nil }
-    guard let environment = Environment(rawValue: text) else {
-      throw UsageError("--environment: must be one of \(Environment.allCases.map(\.rawValue).joined(separator: ", "))")
-    }
-    return environment
   }
 
   private static func print(_ view: AccountView) {
@@ -88,7 +80,7 @@ extension Verb {
     let records = try log.reader()
     defer { records.close() }
     let explanation = Explanation(store: reader, log: records)
-    let wanted = try environment(call)
+    let wanted = try TrustSettings.environment(call.values)
     var found = 0
     for environment in Environment.allCases where wanted == nil || wanted == environment {
       for change in try explanation.changes(environment, account, subject: call.values.text(.entitlement)) {
