@@ -183,7 +183,7 @@ extension ReceivedEvent {
         json.field("operator", event.operatorName)
         json.field("reason", event.reason)
         json.field("action", event.action)
-        json.field("arguments", array: { json in event.arguments.forEach { json.element($0) } })
+        json.field("arguments", array: { json in for argument in event.arguments { json.element(argument) } })
       }
     }
     return writer.bytes

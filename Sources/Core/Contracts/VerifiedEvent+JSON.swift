@@ -166,7 +166,7 @@ extension VerifiedEvent {
         json.field("proof", event.proof)
         json.field("signedDate", milliseconds: event.signedDate)
         if let notification = event.notification { json.field("notification", object: { notification.write(&$0) }) }
-        json.field("parts", array: { json in event.parts.forEach { $0.write(&json) } })
+        json.field("parts", array: { json in for part in event.parts { part.write(&json) } })
         json.field("report", object: { event.report.write(&$0) })
         json.field("evidence", event.evidence)
       case .rejected(let event):

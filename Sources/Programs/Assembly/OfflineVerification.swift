@@ -86,7 +86,7 @@ public struct OfflineVerification {
         json.field("proof", verdict.digest)
         json.field("bundleIdChecked", checksBundle)
         if let notification = verdict.notification { json.field("notification", object: { notification.write(&$0) }) }
-        json.field("parts", array: { json in verdict.parts.forEach { $0.write(&json) } })
+        json.field("parts", array: { json in for part in verdict.parts { part.write(&json) } })
         json.field("evidence", verdict.evidence)
       }
     case .rejected(let verdict):
