@@ -36,10 +36,12 @@ enum Broker {
     try PurchasesKafkaLog.KafkaLog(url: "kafka://\(servers ?? bootstrap ?? "127.0.0.1:1")", settings: more)
   }
 
-  static func topic(_ part: String, partitions: Int32 = 1, on log: PurchasesKafkaLog.KafkaLog) throws -> String {
+  static func topic(
+    _ part: String, partitions: Int32 = 1, replication: Int16 = 1, on log: PurchasesKafkaLog.KafkaLog
+  ) throws -> String {
     let name = fresh(part)
     try log.ensure([
-      TopicSpec(name: name, partitions: partitions, replication: 1, isCompacted: false, maximumBytes: 1 << 20)
+      TopicSpec(name: name, partitions: partitions, replication: replication, isCompacted: false, maximumBytes: 1 << 20)
     ])
     return name
   }

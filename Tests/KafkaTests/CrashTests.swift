@@ -6,14 +6,19 @@ import PurchasesTestKit
 import Synchronization
 import Testing
 
-/// A broker that is killed in mid-work and comes back. It has a broker of its own: the others' goes on.
+/// Brokers that are killed in mid-work and come back, in a cluster of their own: the others' goes on.
+///
+/// Three brokers and three copies of everything. With one copy Kafka promises nothing here: after a kill -9 its controller
+/// elects the only replica uncleanly, and a coordinator that ends a transaction meanwhile finds no leader to write the
+/// marker to and counts it as ended. The records then stay open, hold positions back without end, and become visible with
+/// the next commit.
 @Suite(.serialized, .enabled(if: Broker.bootstrap != nil, Comment(rawValue: Broker.why)))
 struct KafkaCrashTests {
   @Test func aKilledBrokerLosesNothingThatWasAccepted() throws {
     let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().appendingPathComponent("Scripts/kafka").path
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(Broker.fresh("kafka")).path
-    try run(script, "start", folder)
+    try run(script, "start", folder, "--brokers", "3")
     defer {
       try? run(script, "stop", folder)
       try? FileManager.default.removeItem(atPath: folder)
@@ -22,14 +27,14 @@ struct KafkaCrashTests {
       .trimmingCharacters(in: .whitespacesAndNewlines)
     let partitions: Int32 = 3
     let log = try Broker.log(servers: servers)
-    let input = try Broker.topic("in", partitions: partitions, on: log)
-    let output = try Broker.topic("out", partitions: partitions, on: log)
+    let input = try Broker.topic("in", partitions: partitions, replication: 3, on: log)
+    let output = try Broker.topic("out", partitions: partitions, replication: 3, on: log)
     let accepted = Mutex<[[UInt8]]>([])
     let ready = Atomic<Bool>(false)
     let copied = Atomic<Bool>(false)
     let published = Atomic<Bool>(false)
     let kinds = Mutex<Set<LogFailure.Kind>>([])
-    let deadline = Date(timeIntervalSinceNow: 180)
+    let deadline = Date(timeIntervalSinceNow: 400)
 
     try Conformance.atOnce(3) { index in
       switch index {
@@ -73,11 +78,11 @@ struct KafkaCrashTests {
         published.store(true, ordering: .releasing)
         _ = producer.close(withinMilliseconds: 1_000)
       default:
-        // The power cut: twice, each time once some work has been done.
-        for target in [300, 1_500] {
+        // The power cut: every broker once, each time once some work has been done.
+        for (broker, target) in [("1", 300), ("2", 1_200), ("3", 2_100)] {
           while accepted.withLock({ $0.count }) < target, Date() < deadline { usleep(1_000) }
-          try run(script, "kill9", folder, "1")
-          try run(script, "resume", folder, "1")
+          try run(script, "kill9", folder, broker)
+          try run(script, "resume", folder, broker)
         }
       }
     }

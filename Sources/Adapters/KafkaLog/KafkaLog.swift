@@ -15,6 +15,7 @@ public final class KafkaLog: EventLog {
   /// The smallest record limit among the topics we know: a batch may not be larger than what its topic takes.
   private let smallestLimit = Mutex<Int>(NewTopic.batchBytes)
   private let counts = Mutex<[String: (count: Int32, at: Int64)]>([:])
+  private let groups = Mutex<[String: KafkaGroup]>([:])
   private let idleReaders = Mutex<[KafkaReader]>([])
   private let silent = Mutex<[KafkaPartition: (range: Range<Int64>, at: Int64)]>([:])
 
@@ -138,10 +139,28 @@ public final class KafkaLog: EventLog {
 
   public func committed(group: String, topic: String) throws(LogFailure) -> [Int32: Int64] {
     let partitions = try partitions(of: topic)
-    let found = try patiently { admin throws(KafkaError) in
-      try admin.committed(group: group, partitions: partitions, milliseconds: KafkaLog.askMilliseconds)
+    let known = try self.group(group)
+    let found = try patiently { _ throws(KafkaError) in
+      try known.committed(partitions, milliseconds: KafkaLog.askMilliseconds)
     }
-    return Dictionary(found.map { ($0.key.partition, $0.value) }, uniquingKeysWith: { a, _ in a })
+    var offsets: [Int32: Int64] = [:]
+    for (partition, offset) in found { offsets[partition.partition] = offset }
+    return offsets
+  }
+
+  /// A stage asks for the groups before it again and again, so their connections are kept.
+  private func group(_ name: String) throws(LogFailure) -> KafkaGroup {
+    if let known = groups.withLock({ $0[name] }) { return known }
+    do throws(KafkaError) {
+      let made = try KafkaGroup(settings: settings, group: name, log: sink)
+      return groups.withLock { groups in
+        if let known = groups[name] { return known }
+        groups[name] = made
+        return made
+      }
+    } catch {
+      throw LogFailure(error)
+    }
   }
 
   public func bounds(of topic: String) throws(LogFailure) -> [Int32: OffsetBounds] {
@@ -192,7 +211,10 @@ public final class KafkaLog: EventLog {
   }
 
   /// What was handed out has its own `close`; the log's own connection goes with the last reference.
-  public func close() { idleReaders.withLock { $0 = [] } }
+  public func close() {
+    idleReaders.withLock { $0 = [] }
+    groups.withLock { $0 = [:] }
+  }
 
   /// A connection for a reader: making one costs more than a short read.
   func takeReader() throws(LogFailure) -> KafkaReader {

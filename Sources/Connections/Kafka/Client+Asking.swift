@@ -48,10 +48,7 @@ extension Client {
       rd_kafka_AdminOptions_set_operation_timeout(options, max(1, milliseconds), &text, text.count)
     }
     if committed {
-      let refused =
-        kind == RD_KAFKA_ADMIN_OP_LISTOFFSETS
-        ? rd_kafka_AdminOptions_set_isolation_level(options, RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED)
-        : rd_kafka_AdminOptions_set_require_stable_offsets(options, 1)
+      let refused = rd_kafka_AdminOptions_set_isolation_level(options, RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED)
       precondition(refused == nil, "librdkafka must be able to leave out what is not committed")
     }
     request(options, queue)

@@ -25,57 +25,6 @@ extension KafkaAdmin {
     try client.listOffsets(times, committed: true, milliseconds: milliseconds).mapValues { $0 >= 0 ? $0 : nil }
   }
 
-  /// What a group has committed, final: an offset that is part of a transaction under way is waited for. Partitions
-  /// without a committed offset are left out. Nil asks for all partitions.
-  public func committed(
-    group: String, partitions: [KafkaPartition]? = nil, milliseconds: Int32
-  ) throws(KafkaError) -> [KafkaPartition: Int64] {
-    let deadline = monotonicMilliseconds() + Int64(milliseconds)
-    while true {
-      do throws(KafkaError) {
-        return try committedOnce(group, partitions, Int32(max(1, deadline - monotonicMilliseconds())))
-      } catch {
-        guard error.severity == .retriable, monotonicMilliseconds() < deadline else { throw error }
-      }
-    }
-  }
-
-  private func committedOnce(_ group: String, _ partitions: [KafkaPartition]?, _ milliseconds: Int32)
-    throws(KafkaError) -> [KafkaPartition: Int64]
-  {
-    let list = partitions.map { PartitionList($0) }
-    guard let wanted = rd_kafka_ListConsumerGroupOffsets_new(group, list?.pointer) else {
-      preconditionFailure("librdkafka is out of memory")
-    }
-    defer { rd_kafka_ListConsumerGroupOffsets_destroy(wanted) }
-    var pointers: [OpaquePointer?] = [wanted]
-    let event = try client.ask(
-      "asking for the positions of group \(group)", RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS, milliseconds,
-      committed: true
-    ) { options, queue in rd_kafka_ListConsumerGroupOffsets(client.pointer, &pointers, 1, options, queue) }
-    defer { rd_kafka_event_destroy(event) }
-    var count = 0
-    let results = rd_kafka_ListConsumerGroupOffsets_result_groups(
-      rd_kafka_event_ListConsumerGroupOffsets_result(event), &count)
-    var found: [KafkaPartition: Int64] = [:]
-    for index in 0..<count {
-      guard let result = results?[index] else { continue }
-      if let error = rd_kafka_group_result_error(result) {
-        let code = rd_kafka_error_code(error)
-        if KafkaCode(code) == .groupNotFound { continue }
-        try KafkaError.check(code, "asking for the positions of group \(group)")
-      }
-      guard let offsets = rd_kafka_group_result_partitions(result) else { continue }
-      for element in 0..<Int(offsets.pointee.cnt) {
-        let entry = offsets.pointee.elems[element]
-        let identity = PartitionList.identity(entry)
-        try KafkaError.check(entry.err, "asking for the position of group \(group) in \(identity)")
-        if entry.offset >= 0 { found[identity] = entry.offset }
-      }
-    }
-    return found
-  }
-
   /// Deletes all records before these offsets.
   public func deleteRecords(before offsets: [KafkaPartition: Int64], milliseconds: Int32) throws(KafkaError) {
     let list = PartitionList(offsets)

@@ -34,18 +34,7 @@ extension KafkaConsumer {
   public func committed(_ partitions: [KafkaPartition], milliseconds: Int32) throws(KafkaError) -> [KafkaPartition:
     Int64?]
   {
-    let deadline = monotonicMilliseconds() + Int64(milliseconds)
-    while true {
-      let left = Int32(max(1, deadline - monotonicMilliseconds()))
-      do throws(KafkaError) {
-        let list = PartitionList(partitions)
-        try KafkaError.check(
-          rd_kafka_committed(client.pointer, list.pointer, left), "asking for the positions of group \(group)")
-        return try list.offsets("the position of group \(group)")
-      } catch {
-        guard error.code == .unstableOffset, monotonicMilliseconds() < deadline else { throw client.explained(error) }
-      }
-    }
+    try client.committed(group, partitions, milliseconds: milliseconds)
   }
 
   /// The partitions we hold.
