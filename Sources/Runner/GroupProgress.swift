@@ -34,6 +34,18 @@ public final class GroupProgress {
     return true
   }
 
+  /// Since when a group could have worked off what is next in a topic, at the earliest; nil when it has nothing to do. What
+  /// is parked can be worked off from the time of its next try.
+  public func dueSince(group: String, topic: Topic, now: Instant) throws(LogFailure) -> Instant? {
+    var earliest: Instant?
+    for record in try firstRecords(group: group, topic: topic) {
+      let parking = topic == .parked ? Parking(record.record) : nil
+      let since = parking?.notBefore ?? record.record.timestamp
+      if since <= now { earliest = min(earliest ?? since, since) }
+    }
+    return earliest
+  }
+
   /// Records between a group's offsets and the end, by topic.
   public func lag(group: String, topic: Topic) throws(LogFailure) -> Int64 {
     let name = topics.name(topic)

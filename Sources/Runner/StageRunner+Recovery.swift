@@ -30,23 +30,15 @@ extension StageRunner {
     guard position.next != committed else {
       return Owned(epoch: position.epoch, next: committed, published: committed)
     }
-    guard let next = position.next, next > committed ?? -1 else {
-      throw RunnerFailure.inconsistent(
-        "\(partition): the group \(settings.group) stands at \(Self.text(committed)), the store only at "
-          + "\(Self.text(position.next)). The store is older than the log's offsets (a restored backup, or a new store "
-          + "for an old group). Restore the newest store, or rebuild it with `purchases replay` and a new group.")
-    }
     let kept = try books.unpublished(partition, beyond: committed)
-    var reached = committed
-    for batch in kept {
-      guard batch.from == reached else { break }
-      reached = batch.next
-    }
-    guard reached == next else {
-      throw RunnerFailure.inconsistent(
-        "\(partition): the store stands at \(next), the group \(settings.group) at \(Self.text(committed)), and the "
-          + "store holds nothing to publish for the records between. The group's offsets are gone or were set back. Set "
-          + "them to the store's position once you know that its output is in the log, or replay into a new store.")
+    let standing = Standing(
+      of: partition, group: settings.group, store: position.next, log: committed,
+      kept: kept.map { KeptBatch(from: $0.from, next: $0.next) })
+    let next: Int64
+    switch standing {
+    case .level: return Owned(epoch: position.epoch, next: committed, published: committed)
+    case .ahead(let reached): next = reached
+    case .inconsistent(let reason): throw RunnerFailure.inconsistent(reason)
     }
     let membership = try worker.membership()
     for batch in kept {
@@ -62,17 +54,10 @@ extension StageRunner {
     return Owned(epoch: position.epoch, next: next, published: next)
   }
 
-  private static func text(_ offset: Int64?) -> String { offset.map { String($0) } ?? "none" }
-
-  /// Where a group begins that has never worked: at offset 0, and nowhere later without people knowing.
+  /// Where a group begins that has never worked: at offset 0.
   private func beginning(of partition: TopicPartition) throws -> Int64 {
     let start = try log.bounds(of: partition.topic)[partition.partition]?.start ?? 0
-    guard start == 0 else {
-      throw RunnerFailure.lost(
-        "\(partition): a new group would begin at 0, but the log begins at \(start): records 0 to \(start - 1) are gone. "
-          + "Topics of this pipeline are kept for ever; restore them, or set the group's offset to \(start) to accept the "
-          + "loss.")
-    }
+    if let loss = Standing.lostBeginning(of: partition, start: start) { throw RunnerFailure.lost(loss) }
     return 0
   }
 }

@@ -40,6 +40,35 @@ import Testing
         """)
   }
 
+  @Test func storeAndLogStandToEachOtherAsTheyDo() {
+    let partition = TopicPartition("owned", 3)
+    func standing(store: Int64?, log: Int64?, kept: [(Int64?, Int64)] = []) -> Standing {
+      Standing(
+        of: partition, group: "g", store: store, log: log, kept: kept.map { KeptBatch(from: $0.0, next: $0.1) })
+    }
+    func text(_ standing: Standing) -> String { if case .inconsistent(let text) = standing { text } else { "" } }
+    #expect(standing(store: nil, log: nil) == .level)
+    #expect(standing(store: 7, log: 7, kept: [(5, 7)]) == .level)
+    #expect(standing(store: 9, log: 5, kept: [(3, 5), (5, 7), (7, 9)]) == .ahead(9))
+    #expect(standing(store: 9, log: nil, kept: [(nil, 9)]) == .ahead(9))
+    #expect(text(standing(store: 5, log: 7)).contains("g stands at 7, the store only at 5"))
+    #expect(text(standing(store: nil, log: 0)).contains("g stands at 0, the store only at none"))
+    // The offsets are gone, or were set back behind what is kept; or a batch between is missing.
+    #expect(text(standing(store: 9, log: nil, kept: [(7, 9)])).contains("nothing to publish"))
+    #expect(text(standing(store: 9, log: 3, kept: [(7, 9)])).contains("nothing to publish"))
+    #expect(text(standing(store: 9, log: 3, kept: [(3, 5), (7, 9)])).contains("nothing to publish"))
+    #expect(text(standing(store: 9, log: 3)).contains("nothing to publish"))
+
+    func misplaced(_ offset: Int64) -> String? {
+      Standing.misplaced(partition, group: "g", committed: offset, bounds: OffsetBounds(start: 10, end: 20))
+    }
+    #expect(misplaced(10) == nil && misplaced(20) == nil)
+    #expect(misplaced(9)?.contains("records 9 to 9 are gone") == true)
+    #expect(misplaced(21)?.contains("the log ends at 20") == true)
+    #expect(Standing.lostBeginning(of: partition, start: 0) == nil)
+    #expect(Standing.lostBeginning(of: partition, start: 4)?.contains("records 0 to 3 are gone") == true)
+  }
+
   @Test func pausesGrowUpToTheirLimit() {
     var backOff = BackOff(firstMilliseconds: 100, limitMilliseconds: 1000)
     for expected in [100, 200, 400, 800, 1000, 1000, 1000] as [Int64] {

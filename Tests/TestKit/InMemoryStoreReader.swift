@@ -68,6 +68,10 @@ public final class InMemoryStoreReader: StoreReader {
     try read { _ in [:] }
   }
 
+  public func books(stage: String) throws(StoreFailure) -> StageBooks {
+    try read { _ in StageBooks() }
+  }
+
   public func probe() throws(StoreFailure) {
     try read { _ in }
   }

@@ -75,6 +75,31 @@ final class PostgresStoreReader: StoreReader {
     }
   }
 
+  func books(stage: String) throws(StoreFailure) -> StageBooks {
+    try reading { connection in
+      // One statement, so that all of it is of one instant.
+      let rows = try connection.query(
+        """
+        SELECT s.consumer_group, p.topic, p."partition", p.epoch, p.next, b.from_position, b.next
+        FROM stage AS s LEFT JOIN stage_position AS p ON p.stage = s.name
+          LEFT JOIN stage_batch AS b ON b.stage = p.stage AND b.topic = p.topic AND b."partition" = p."partition"
+        WHERE s.name = $1 ORDER BY p.topic, p."partition", b.next
+        """, [.text(stage)])
+      var books = StageBooks()
+      for row in rows {
+        if books.group == nil { books = StageBooks(group: row.text(0)) }
+        guard let topic = row.text(1), let number = row.int64(2), let epoch = row.int64(3) else { continue }
+        guard let partition = Int32(exactly: number) else {
+          throw StoreFailure(.corrupt, "stage_position names a partition beyond 32 bits")
+        }
+        books.add(
+          TopicPartition(topic, partition), StagePosition(epoch: epoch, next: row.int64(4)),
+          kept: row.int64(6).map { KeptBatch(from: row.int64(5), next: $0) })
+      }
+      return books
+    }
+  }
+
   func probe() throws(StoreFailure) {
     try check()
   }

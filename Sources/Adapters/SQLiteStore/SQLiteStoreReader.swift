@@ -81,6 +81,31 @@ final class SQLiteStoreReader: StoreReader {
     }
   }
 
+  func books(stage: String) throws(StoreFailure) -> StageBooks {
+    try reading { connection in
+      var books = StageBooks()
+      // One statement, so that all of it is of one instant.
+      let statement = try connection.statement(
+        """
+        SELECT s.consumer_group, p.topic, p."partition", p.epoch, p.next, b.from_position, b.next
+        FROM stage AS s LEFT JOIN stage_position AS p ON p.stage = s.name
+          LEFT JOIN stage_batch AS b ON b.stage = p.stage AND b.topic = p.topic AND b."partition" = p."partition"
+        WHERE s.name = ? ORDER BY p.topic, p."partition", b.next
+        """)
+      try statement.eachRow(.text(stage)) { row in
+        if books.group == nil { books = StageBooks(group: row.string(0)) }
+        guard let number = row.optionalInt64(2) else { return }
+        guard let partition = Int32(exactly: number) else {
+          throw StoreFailure(.corrupt, "stage_position names a partition beyond 32 bits")
+        }
+        books.add(
+          TopicPartition(row.string(1), partition), StagePosition(epoch: row.int64(3), next: row.optionalInt64(4)),
+          kept: row.optionalInt64(6).map { KeptBatch(from: row.optionalInt64(5), next: $0) })
+      }
+      return books
+    }
+  }
+
   func probe() throws(StoreFailure) {
     try check()
   }

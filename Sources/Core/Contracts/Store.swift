@@ -280,6 +280,8 @@ public protocol StoreReader: Sendable {
   func count(_ table: Table) throws(StoreFailure) -> Int64
   /// Where each stage stands on each partition.
   func positions(stage: String) throws(StoreFailure) -> [TopicPartition: StagePosition]
+  /// All that the books say of a stage, of one instant.
+  func books(stage: String) throws(StoreFailure) -> StageBooks
   func probe() throws(StoreFailure)
   func close()
 }

@@ -88,13 +88,24 @@ public struct Deployment: Sendable {
 
   /// Opens a store and brings its schema up to date.
   public static func open(_ address: StoreAddress) throws -> any Store {
-    let store: any Store
-    switch address {
-    case .sqlite(let path): store = SQLiteStore(path: path)
-    case .postgres(let url): store = PostgresStore(url: url)
-    }
+    let store = unopened(address)
     try store.migrate()
     return store
+  }
+
+  /// The store as it is, for who only looks: nothing is made, and no schema is changed under a program that runs.
+  func untouchedStore() throws -> any Store {
+    if case .sqlite(let path) = store, !Files.exists(path) {
+      throw UsageError("there is no file \(path): nothing has run yet, or the store is somewhere else")
+    }
+    return Self.unopened(store)
+  }
+
+  private static func unopened(_ address: StoreAddress) -> any Store {
+    switch address {
+    case .sqlite(let path): SQLiteStore(path: path)
+    case .postgres(let url): PostgresStore(url: url)
+    }
   }
 
   /// Settings of one stage's loop.
@@ -114,6 +125,15 @@ public struct Deployment: Sendable {
 
   private func before(_ stages: StageName...) -> [(group: String, topic: Topic)] {
     stages.map { (group($0), Self.input($0)) }
+  }
+
+  /// All topics that a stage reads.
+  static func inputs(_ stage: StageName) -> [Topic] {
+    switch stage {
+    case .verification: [.received, .parked]
+    case .ownership, .entitlements: [input(stage)]
+    case .auditing: Topic.audited
+    }
   }
 
   /// The topic that a stage works off.

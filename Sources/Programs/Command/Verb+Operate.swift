@@ -4,6 +4,11 @@ import PurchasesCore
 import PurchasesJSON
 import PurchasesRunner
 
+extension Setting {
+  static let since = Setting(
+    "since", "TIME", "leave out what was put into quarantine or found by audit before this time (RFC 3339)")
+}
+
 extension Verb {
   static let quarantineList = Verb(
     words: ["quarantine", "list"], summary: "Records that could not be processed, grouped by stage and reason",
@@ -52,20 +57,56 @@ extension Verb {
 
   static let doctor = Verb(
     words: ["doctor"], summary: "Print the settings in force and whether log, store and stages are well",
-    settings: Setting.all, examples: ["purchases doctor --config purchases.conf"],
-    statuses: [(ExitStatus.found, "something is not well")]
+    settings: [.since, .json] + Setting.all,
+    examples: [
+      "purchases doctor --config purchases.conf", "purchases doctor --since 2026-11-30T00:00:00Z --json | jq -r .check",
+    ],
+    statuses: [
+      (ExitStatus.failed, "something can't be reached, so not all could be looked at"),
+      (ExitStatus.found, "something is not well"),
+    ]
   ) { call in
+    let asJSON = try call.values.flag(.json)
+    let since = try instant(call, .since)
     for setting in Setting.all {
       guard let found = call.values.values[setting.name] else { continue }
-      for value in found.values { Output.line("\(setting.name) = \(mask(setting, value))  (\(found.origin.rawValue))") }
+      for value in found.values { print(setting.name, mask(setting, value), found.origin, asJSON: asJSON) }
     }
     let deployment = try Deployment(call.values)
-    var isWell = true
-    for finding in Doctor(deployment, call.values).findings() {
-      Output.line("\(finding.isWell ? "ok " : "NOT WELL")  \(finding.text)")
-      isWell = isWell && finding.isWell
+    let findings = Doctor(deployment, call.values, since: since).findings()
+    for finding in findings { print(finding, asJSON: asJSON) }
+    if findings.contains(where: { $0.outcome == .unreachable }) { return ExitStatus.failed }
+    return findings.contains { $0.outcome == .wrong } ? ExitStatus.found : 0
+  }
+
+  private static func print(_ setting: String, _ value: String, _ origin: SettingValues.Origin, asJSON: Bool) {
+    guard asJSON else { return Output.line("\(setting) = \(value)  (\(origin.rawValue))") }
+    var writer = JSONWriter()
+    writer.object { json in
+      json.field("setting", setting)
+      json.field("value", value)
+      json.field("origin", origin.rawValue)
     }
-    return isWell ? 0 : ExitStatus.found
+    Output.bytes(writer.bytes + [0x0a])
+  }
+
+  private static func print(_ finding: Doctor.Finding, asJSON: Bool) {
+    guard asJSON else {
+      let mark =
+        switch finding.outcome {
+        case .well: "ok         "
+        case .wrong: "NOT WELL   "
+        case .unreachable: "UNREACHABLE"
+        }
+      return Output.line("\(mark)  \(finding.check): \(finding.text)")
+    }
+    var writer = JSONWriter()
+    writer.object { json in
+      json.field("check", finding.check)
+      json.field("outcome", finding.outcome.rawValue)
+      json.field("text", finding.text)
+    }
+    Output.bytes(writer.bytes + [0x0a])
   }
 
   /// Secrets stay out of what is printed: tokens, passwords in an address, and librdkafka's own.

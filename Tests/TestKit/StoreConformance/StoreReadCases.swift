@@ -163,6 +163,32 @@ let storeReadCases: [StoreCase] = [
     try Conformance.expect(due.hasPrefix("2023-11-14 22:13:20"), "the instant as a time: \(due)")
   },
 
+  StoreCase("the books of a stage: its group, positions and kept batches") { database in
+    let store = try database.migrated()
+    let reader = try store.reader()
+    try Conformance.expectEqual(try reader.books(stage: "ownership"), StageBooks())
+    let stage = try store.stage("ownership", group: "g")
+    try Conformance.expectEqual(try reader.books(stage: "ownership"), StageBooks(group: "g"))
+    _ = try stage.claim([.second])
+    _ = try stage.claim([.first, .second])
+    func commit(_ from: Int64?, _ next: Int64, published: [TopicPartition: Int64]) throws {
+      let advance = Advance(
+        partition: .first, epoch: 1, from: from, next: next, outgoing: from == nil ? [] : [produced("k", "v")])
+      try stage.commit(StoreTransaction(advances: [advance], writes: []), published: published)
+    }
+    try commit(nil, 3, published: [:])
+    try commit(3, 5, published: [:])
+    var books = StageBooks(group: "g")
+    books.add(.first, StagePosition(epoch: 1, next: 5), kept: KeptBatch(from: nil, next: 3))
+    books.add(.first, StagePosition(epoch: 1, next: 5), kept: KeptBatch(from: 3, next: 5))
+    books.add(.second, StagePosition(epoch: 2, next: nil), kept: nil)
+    try Conformance.expectEqual(try reader.books(stage: "ownership"), books)
+    try commit(5, 9, published: [.first: 5])
+    try Conformance.expectEqual(
+      try reader.books(stage: "ownership").kept, [.first: [KeptBatch(from: 5, next: 9)]])
+    try Conformance.expectEqual(try reader.books(stage: "auditing"), StageBooks())
+  },
+
   StoreCase("a probe answers") { database in
     let reader = try database.migrated().reader()
     try reader.probe()
