@@ -18,6 +18,16 @@ import Testing
     }
   }
 
+  @Test func theHelpNamesTheShortestTokenThatIsTaken() throws {
+    let program = try Tool()
+    #expect(try program.run("gateway", "--help").output.contains("at least 16 visible ASCII characters"))
+    let short = String(repeating: "x", count: 15)
+    // A port that can't be had: the token is looked at before.
+    #expect(try program.run("gateway", "--listen", "192.0.2.1:1", "--token", short).status == 2)
+    let taken = try program.run("gateway", "--listen", "192.0.2.1:1", "--token", short + "x")
+    #expect(taken.status == 1, "the token is good, the address is not this host's: \(taken.errors)")
+  }
+
   @Test(arguments: [
     (["nonsense"], "no command nonsense"), (["publish"], "--file"), (["publish", "--fiel", "x"], "--fiel"),
     (["tail"], "TOPIC"), (["tail", "nonsense"], "nonsense"), (["stage", "nonsense"], "nonsense"),

@@ -46,7 +46,7 @@ extension Gateway {
     }
 
     /// A shorter secret can be guessed over the network.
-    static let minimumTokenBytes = 16
+    public static let minimumTokenBytes = 16
 
     func check() throws(GatewayError) {
       if tokens.isEmpty, !Self.isLoopback(http.address) {

@@ -1,3 +1,5 @@
+import PurchasesGateway
+
 /// One setting: the same name as a flag (`--log`), in the environment (`PURCHASES_LOG`) and in a file (`log = …`).
 public struct Setting: Sendable, Hashable {
   public let name: String
@@ -49,8 +51,9 @@ extension Setting {
     "listen", "HOST:PORT", "where the gateway listens (default 127.0.0.1:8080; port 0: any)")
   public static let health = Setting("health", "HOST:PORT", "where /livez, /readyz and /metrics are served by a stage")
   public static let token = Setting(
-    "token", "SECRET", "what back ends send as a bearer token; needed to listen beyond this host", repeatable: true,
-    secret: true)
+    "token", "SECRET",
+    "what back ends send as a bearer token, at least \(Gateway.Settings.minimumTokenBytes) visible ASCII characters; needed "
+      + "to listen beyond this host", repeatable: true, secret: true)
   public static let auditName = Setting(
     "audit-name", "NAME", "the origin of audit checkpoints (default purchases.local/audit)")
   public static let auditKey = Setting(
