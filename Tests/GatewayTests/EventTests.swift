@@ -107,6 +107,30 @@ struct EventTests {
     #expect(gateway.producer.records.isEmpty)
   }
 
+  @Test func anEventThatIsTooLargeIsToldTheLimit() throws {
+    let gateway = try GatewayFixture(maxBody: 4 << 20)
+    func event(_ bytes: Int) -> String {
+      let shortest = GatewayFixture.purchased("1", extra: #","x":"""#).utf8.count
+      return GatewayFixture.purchased("1", extra: #","x":"\#(String(repeating: "x", count: bytes - shortest))""#)
+    }
+    let limit = ReceivedRecord.maximumBytes
+    #expect(try gateway.send("POST", "/v1/events", event(limit)).status == 202)
+    let large = event(limit + 1)
+    let answer = try gateway.send("POST", "/v1/events", large)
+    #expect(answer.status == 413)
+    #expect(answer.answer.header("content-type") == "application/problem+json")
+    #expect(answer.json?["field"]?.string == "event")
+    #expect(answer.json?["reason"]?.string == "is longer than \(limit) bytes")
+    let notification = try gateway.send("POST", "/v1/notifications", large, token: nil)
+    #expect(notification.status == 413)
+    let lines = try gateway.send(
+      "POST", "/v1/events", [GatewayFixture.purchased("2"), large, "x"].joined(separator: "\n"),
+      type: "application/x-ndjson")
+    #expect(lines.status == 207)
+    #expect(lines.json?["results"]?.array?.map { $0["status"]?.int64 } == [202, 413, 400])
+    #expect(gateway.producer.records.count == 2)
+  }
+
   @Test(arguments: [nil, "", "wrong", GatewayFixture.token + "x", String(GatewayFixture.token.dropLast())])
   func wrongTokensAreRefused(token: String?) throws {
     let gateway = try GatewayFixture()

@@ -142,6 +142,18 @@ import Testing
     #expect(try program.run("publish", "--file", "-", input: "\n").status == 0)
   }
 
+  @Test func aLineThatIsTooLargeIsToldTheLimit() throws {
+    let program = try Tool()
+    func line(_ attempt: String, _ rest: Int) -> String {
+      #"{"type":"payment.added","environment":"Sandbox","account":"a1","attemptId":"\#(attempt)","productId":"p","x":"\#(String(repeating: "x", count: rest))"}"#
+    }
+    let result = try program.run(
+      "publish", "--file", "-", input: [line("1", 1), line("2", 1_200_000), line("3", 1)].joined(separator: "\n"))
+    #expect(result.status == 3)
+    #expect(
+      result.lines == ["line 2: refused: event: is longer than 1114112 bytes", "2 accepted, 0 duplicate, 1 refused"])
+  }
+
   @Test func theWayOfAFailedPaymentFromFileToPermit() throws {
     let program = try Tool()
     try program.write("catalogue.json", Tool.catalogue)

@@ -17,7 +17,7 @@ struct EventIntake: Sendable {
     do {
       received = try Self.read(request.body)
     } catch {
-      return Self.refusal(error)
+      return Self.refusal(error, bytes: request.body.count)
     }
     if let failure = deliver([received], request)[0] { return Self.undelivered(failure) }
     var permit: PermitRow?
@@ -66,10 +66,10 @@ struct EventIntake: Sendable {
         results.append(LineResult(line: index + 1, outcome: .good(good.count)))
         good.append(received)
       } catch {
-        results.append(LineResult(line: index + 1, outcome: .refused(error)))
+        results.append(LineResult(line: index + 1, outcome: .refused(error, status: Self.status(bytes: line.count))))
       }
     }
-    if results.isEmpty { return Self.refusal(FieldFailure("event", "is missing: the body holds no line")) }
+    if results.isEmpty { return Self.refusal(FieldFailure("event", "is missing: the body holds no line"), bytes: 0) }
     return answer(results, good, deliver(good, request))
   }
 
@@ -77,7 +77,7 @@ struct EventIntake: Sendable {
     enum Outcome {
       /// Position among the good ones.
       case good(Int)
-      case refused(FieldFailure)
+      case refused(FieldFailure, status: Int)
     }
     let line: Int
     let outcome: Outcome
@@ -107,8 +107,8 @@ struct EventIntake: Sendable {
             json.object { json in
               json.field("line", result.line)
               switch result.outcome {
-              case .refused(let failure):
-                json.field("status", 400)
+              case .refused(let failure, let status):
+                json.field("status", status)
                 json.field("field", failure.field)
                 json.field("reason", failure.reason)
               case .good(let position):
@@ -132,7 +132,7 @@ struct EventIntake: Sendable {
     do {
       received = try Self.readNotification(request.body)
     } catch {
-      return Self.refusal(error)
+      return Self.refusal(error, bytes: request.body.count)
     }
     if let failure = deliver([received], request)[0] { return Self.undelivered(failure) }
     var answer = Answer.json(200) { Self.write(received, &$0) }
@@ -165,8 +165,14 @@ struct EventIntake: Sendable {
     return results.map { if case .failure(let failure) = $0 { failure } else { nil } }
   }
 
-  private static func refusal(_ failure: FieldFailure) -> Answer {
-    var answer = Answer.badRequest(field: failure.field, failure.reason)
+  /// An event that is too large is refused for that alone, and nothing in it is looked at.
+  private static func status(bytes: Int) -> Int { bytes > ReceivedRecord.maximumBytes ? 413 : 400 }
+
+  private static func refusal(_ failure: FieldFailure, bytes: Int) -> Answer {
+    var answer =
+      status(bytes: bytes) == 413
+      ? Answer.problem(413, "Content Too Large", field: failure.field, reason: failure.reason)
+      : Answer.badRequest(field: failure.field, failure.reason)
     answer.refused = 1
     return answer
   }
