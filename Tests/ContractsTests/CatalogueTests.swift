@@ -24,8 +24,9 @@ struct CatalogueTests {
   func failure(product: String) -> CatalogueFailure? { failure(#"{"version":"1","products":[\#(product)]}"#) }
 
   @Test func whatIsWrongIsNamedWithItsProduct() {
-    #expect(failure("{")?.field == "catalogue")
-    #expect(failure("[]")?.field == "event")
+    #expect(failure("{")?.description.hasPrefix("is not JSON (byte") == true)
+    #expect(failure("[]")?.description == "must be a JSON object")
+    #expect(failure(product: "7")?.description == "product number 1: must be a JSON object")
     #expect(failure(#"{"products":[]}"#)?.field == "version")
     #expect(failure(#"{"version":"1"}"#)?.field == "products")
     #expect(failure(#"{"version":"1","products":[],"produkte":[]}"#)?.field == "produkte")

@@ -78,7 +78,13 @@ import Testing
     let result = try program.run(
       "run", "--until-idle", "--bundle-id", "a", "--environment", "Sandbox", "--catalogue", "catalogue.json")
     #expect(result.status == 2)
-    #expect(result.errors.contains("gold"))
+    #expect(result.errors == "purchases: --catalogue catalogue.json: product gold: level: is missing\n")
+    for (text, reason) in [("[]", "must be a JSON object"), ("{", "is not JSON (byte"), ("{}", "version: is missing")] {
+      try program.write("catalogue.json", text)
+      let result = try program.run(
+        "run", "--until-idle", "--bundle-id", "a", "--environment", "Sandbox", "--catalogue", "catalogue.json")
+      #expect(result.errors.hasPrefix("purchases: --catalogue catalogue.json: \(reason)"), "\(result.errors)")
+    }
   }
 
   @Test func anAccountIsKnownWhereItsPurchaseWaitsAndNowhereElse() throws {

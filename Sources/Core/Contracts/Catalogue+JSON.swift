@@ -5,17 +5,19 @@ import PurchasesJSON
 public struct CatalogueFailure: Error, Sendable, Hashable, CustomStringConvertible {
   /// The product's id, or its place in the list where it has none; nil for the catalogue as a whole.
   public let product: String?
-  public let field: String
+  /// nil where it is no member that is wrong, but the text as a whole.
+  public let field: String?
   public let reason: String
 
-  public init(product: String?, field: String, reason: String) {
+  public init(product: String?, field: String?, reason: String) {
     self.product = product
     self.field = field
     self.reason = reason
   }
 
+  /// Without the catalogue's name: whoever read it knows where it stands.
   public var description: String {
-    "catalogue: " + (product.map { "product \($0): " } ?? "") + "\(field): \(reason)"
+    (product.map { "product \($0): " } ?? "") + (field.map { "\($0): " } ?? "") + reason
   }
 }
 
@@ -38,10 +40,13 @@ extension Catalogue {
     let document: JSONDocument
     do throws(JSONError) { document = try JSONDocument(parsing: bytes) } catch {
       throw CatalogueFailure(
-        product: nil, field: "catalogue", reason: "is not JSON (byte \(error.offset): \(error.reason))")
+        product: nil, field: nil, reason: "is not JSON (byte \(error.offset): \(error.reason))")
     }
     if let name = document.firstDuplicateMember() {
       throw CatalogueFailure(product: nil, field: name, reason: "stands twice in one object")
+    }
+    guard document.root.kind == .object else {
+      throw CatalogueFailure(product: nil, field: nil, reason: "must be a JSON object")
     }
     let fields = try read(nil) { () throws(FieldFailure) in try Fields(document.root, path: "") }
     for member in fields.view.members where member.name != "version" && member.name != "products" {
@@ -57,6 +62,9 @@ extension Catalogue {
     var seen: Set<ProductID> = []
     for (index, view) in list.elements.enumerated() {
       let name = view["id"]?.string ?? "number \(index + 1)"
+      guard view.kind == .object else {
+        throw CatalogueFailure(product: name, field: nil, reason: "must be a JSON object")
+      }
       let product = try read(name) { () throws(FieldFailure) in try CatalogueProduct(Fields(view, path: "")) }
       guard seen.insert(product.id).inserted else {
         throw CatalogueFailure(product: name, field: "id", reason: "stands twice")

@@ -19,6 +19,8 @@ public enum KeptCatalogue {
     guard let row = rows.max(by: { ($0["kept_at"].integer ?? 0) < ($1["kept_at"].integer ?? 0) }),
       let document = row["document"].bytes
     else { return nil }
-    return try Catalogue(parsing: document)
+    do { return try Catalogue(parsing: document) } catch {
+      throw StoreFailure(.corrupt, "the catalogue in the store: \(error)")
+    }
   }
 }
