@@ -15,18 +15,10 @@ import Testing
 @Suite(.serialized, .enabled(if: Broker.bootstrap != nil, Comment(rawValue: Broker.why)))
 struct KafkaCrashTests {
   @Test func aKilledBrokerLosesNothingThatWasAccepted() throws {
-    let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent().appendingPathComponent("Scripts/kafka").path
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(Broker.fresh("kafka")).path
-    try run(script, "start", folder, "--brokers", "3")
-    defer {
-      try? run(script, "stop", folder)
-      try? FileManager.default.removeItem(atPath: folder)
-    }
-    let servers = try String(contentsOfFile: folder + "/bootstrap", encoding: .utf8)
-      .trimmingCharacters(in: .whitespacesAndNewlines)
+    let cluster = try OwnBroker(brokers: 3)
+    defer { cluster.stop() }
     let partitions: Int32 = 3
-    let log = try Broker.log(servers: servers)
+    let log = try Broker.log(servers: cluster.servers)
     let input = try Broker.topic("in", partitions: partitions, replication: 3, on: log)
     let output = try Broker.topic("out", partitions: partitions, replication: 3, on: log)
     let accepted = Mutex<[[UInt8]]>([])
@@ -81,8 +73,8 @@ struct KafkaCrashTests {
         // The power cut: every broker once, each time once some work has been done.
         for (broker, target) in [("1", 300), ("2", 1_200), ("3", 2_100)] {
           while accepted.withLock({ $0.count }) < target, Date() < deadline { usleep(1_000) }
-          try run(script, "kill9", folder, broker)
-          try run(script, "resume", folder, broker)
+          try run(OwnBroker.script, "kill9", cluster.folder, broker)
+          try run(OwnBroker.script, "resume", cluster.folder, broker)
         }
       }
     }

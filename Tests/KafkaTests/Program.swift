@@ -5,9 +5,13 @@ struct ProgramFailed: Error, CustomStringConvertible {
   let description: String
 }
 
-/// Runs a program to its end; what it says is shown only when it fails. `Foundation.Process` waits by a run loop, which does
+/// Runs a program to its end and answers what it said, on both its outputs. `Foundation.Process` waits by a run loop, which does
 /// not end on the threads that tests run on.
-func run(_ arguments: String...) throws {
+@discardableResult
+func run(_ arguments: String...) throws -> String { try run(words: arguments) }
+
+@discardableResult
+func run(words arguments: [String]) throws -> String {
   let output = FileManager.default.temporaryDirectory.appendingPathComponent(Broker.fresh("output")).path
   defer { unlink(output) }
   var actions = posix_spawn_file_actions_t()
@@ -24,8 +28,9 @@ func run(_ arguments: String...) throws {
   guard outcome == 0 else { throw ProgramFailed(description: "\(arguments[0]): \(String(cString: strerror(outcome)))") }
   var status: Int32 = 0
   while waitpid(child, &status, 0) == -1, errno == EINTR {}
+  let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
   guard status == 0 else {
-    let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
     throw ProgramFailed(description: "\(arguments.joined(separator: " ")): status \(status): \(text)")
   }
+  return text
 }
