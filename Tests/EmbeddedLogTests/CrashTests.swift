@@ -101,6 +101,35 @@ import Testing
     }
   }
 
+  /// The file is taken away from a process that appends. Kept under other names, it is put back afterwards, as the failure
+  /// asks for: all that was acknowledged is there, before and after that moment.
+  @Test func whatWasAcknowledgedBeforeTheFileWasDeletedIsInIt() throws {
+    let log = try EmbeddedLog(path: path)
+    try log.ensure([spec("t")])
+    let program = try Program(["append", path, "t", "a"])
+    var numbers: [Int] = []
+    while numbers.count < 200, let line = program.line(), let number = Int(line) { numbers.append(number) }
+    #expect(numbers.count == 200)
+    for suffix in ["", "-wal"] { #expect(link(path + suffix, path + ".kept" + suffix) == 0) }
+    for suffix in ["", "-wal", "-shm"] { #expect(unlink(path + suffix) == 0) }
+    var refusal: String?
+    while refusal == nil, let line = program.line() {
+      if let number = Int(line) { numbers.append(number) } else { refusal = line }
+    }
+    #expect(refusal?.contains("was deleted, moved or replaced") == true, "\(refusal ?? "it went on or ended")")
+    // Batches may be reported from more than one transaction; each of them is refused from here on.
+    #expect(program.killed().allSatisfy { $0.contains("was deleted, moved or replaced") })
+    log.close()
+    #expect(access(path, F_OK) != 0, "nobody made another file in its place")
+    for suffix in ["", "-wal"] { #expect(rename(path + ".kept" + suffix, path + suffix) == 0) }
+    let again = try EmbeddedLog(path: path)
+    defer { again.close() }
+    let found = Set(
+      try contents(of: "t", in: again).joined().map { String(decoding: $0.record.value ?? [], as: UTF8.self) })
+    #expect(numbers.allSatisfy { found.contains("a-\($0)") }, "an acknowledged record is gone")
+    #expect(try isIntact())
+  }
+
   @Test mutating func killedWorkersCopyEveryRecordOnce() throws {
     let log = try EmbeddedLog(path: path)
     defer { log.close() }

@@ -51,6 +51,45 @@ import Testing
 
   private func text(_ stored: StoredRecord) -> String { String(decoding: stored.record.value ?? [], as: UTF8.self) }
 
+  @Test func aFileThatIsGoneTakesAndGivesNothingMore() throws {
+    let log = try test.open()
+    defer { log.close() }
+    try log.ensure([test.spec("t")])
+    _ = try test.publish([test.produced("t", "before")], to: log).map { try $0.get() }
+    let reader = try log.reader()
+    defer { reader.close() }
+    let worker = try test.worker("w", on: log)
+    #expect(try reader.read(TopicPartition("t", 0), from: 0, max: 9).count == 1)
+    #expect(unlink(test.path) == 0)
+
+    let results = try test.publish([test.produced("t", "after"), test.produced("t", "too")], to: log)
+    #expect(results.count == 2)
+    for result in results {
+      guard case .failure(let failure) = result else {
+        Issue.record("a record was acknowledged that nobody will find")
+        continue
+      }
+      #expect(failure.kind == .refused && failure.reason.contains("was deleted, moved or replaced"))
+    }
+    #expect(kind { _ = try reader.read(TopicPartition("t", 0), from: 0, max: 9) } == .refused)
+    #expect(kind { _ = try reader.wait(TopicPartition("t", 0), beyond: 1, milliseconds: 60_000) } == .refused)
+    #expect(kind { _ = try worker.poll(max: 1, waitMilliseconds: 60_000) } == .refused)
+    #expect(kind { try worker.commit([], offsets: [:], membership: worker.membership()) } == .refused)
+    #expect(kind { try log.probe() } == .refused)
+    #expect(kind { _ = try log.bounds(of: "t") } == .refused)
+    #expect(kind { _ = try log.committed(group: "g", topic: "t") } == .refused)
+
+    // Another file under its name is not it.
+    let other = try test.open()
+    defer { other.close() }
+    try other.ensure([test.spec("t")])
+    #expect(kind { try log.probe() } == .refused)
+    for case .success in try test.publish([test.produced("t", "elsewhere")], to: log) {
+      Issue.record("a record was acknowledged that is in the other file")
+    }
+    #expect(try test.contents(of: "t", in: other).isEmpty)
+  }
+
   @Test func refusesFilesThatAreNoLog() throws {
     let other = test.folder.file("other.db")
     try SQLiteConnection(path: other).execute("CREATE TABLE t(a)")

@@ -210,6 +210,34 @@ import Testing
     #expect(try program.run("audit", "verify", "--from", "export").status == 0)
   }
 
+  /// Not even a stage that has nothing to do goes on with a log that nobody else can see.
+  @Test func aRunWhoseLogIsDeletedEndsAndSaysWhy() throws {
+    let program = try Tool()
+    try program.write("catalogue.json", Tool.catalogue)
+    let process = try program.process(
+      ["run", "--listen", "127.0.0.1:0"] + Tool.stageOptions, output: FileHandle.nullDevice, errors: Pipe())
+    let errors = try #require(process.standardError as? Pipe)
+    try process.run()
+    defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+    var said = ""
+    while !said.contains(#""message":"listening""#) {
+      let data = errors.fileHandleForReading.availableData
+      try #require(!data.isEmpty, "it ended before it listened: \(said)")
+      said += String(decoding: data, as: UTF8.self)
+    }
+    try FileManager.default.removeItem(atPath: program.folder.path + "/purchases.log.db")
+    // Its end closes the pipe.
+    while true {
+      let data = errors.fileHandleForReading.availableData
+      if data.isEmpty { break }
+      said += String(decoding: data, as: UTF8.self)
+    }
+    process.waitUntilExit()
+    #expect(process.terminationReason == .exit && process.terminationStatus == 1)
+    #expect(said.contains("purchases.log.db was deleted, moved or replaced while it was open"), "\(said)")
+    #expect(!FileManager.default.fileExists(atPath: program.folder.path + "/purchases.log.db"))
+  }
+
   @Test func stopsOnSIGTERMWithStatus0() throws {
     let program = try Tool()
     try program.write("catalogue.json", Tool.catalogue)

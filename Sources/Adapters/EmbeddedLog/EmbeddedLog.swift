@@ -108,6 +108,7 @@ public final class EmbeddedLog: EventLog {
     let result: Result<T, LogFailure> = queries.withLock { connection in
       guard let connection else { return .failure(LogFailure(.unavailable, "the log is closed")) }
       do {
+        try connection.requireInPlace()
         return .success(try body(connection))
       } catch {
         return .failure(LogFailure(sorting: error))

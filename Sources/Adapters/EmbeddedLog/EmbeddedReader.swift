@@ -32,6 +32,7 @@ final class LogCursor {
     _ partition: TopicPartition, id: Int64, from offset: Int64, max: Int, into out: inout [StoredRecord],
     bytes: inout Int
   ) throws -> Bool {
+    try connection.requireInPlace()
     let statement: SQLiteStatement
     if let known = statements[id] {
       statement = known
@@ -60,7 +61,8 @@ final class LogCursor {
   }
 
   /// Whether anything was committed since the last call. Must be asked before looking, so that nothing slips between.
-  func hasNews() throws(SQLiteError) -> Bool {
+  func hasNews() throws -> Bool {
+    try connection.requireInPlace()
     let signalled = signal.read { $0 }
     let version = try connection.integer("PRAGMA data_version") ?? 0
     defer {

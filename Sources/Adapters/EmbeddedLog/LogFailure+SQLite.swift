@@ -29,6 +29,18 @@ extension LogFailure {
   }
 }
 
+extension SQLiteConnection {
+  /// An open file lives on without a name: writers would go on for nobody, and readers never see what is new.
+  func requireInPlace() throws(LogFailure) {
+    guard !hasMoved else {
+      throw LogFailure(
+        .refused,
+        "the log \(path) was deleted, moved or replaced while it was open: nothing more is written to it or read from it. "
+          + "Put it back and start again.")
+    }
+  }
+}
+
 /// Runs a body whose errors are this adapter's two kinds and gives them the port's type.
 func asLogFailure<T>(_ body: () throws -> T) throws(LogFailure) -> T {
   do {

@@ -158,12 +158,7 @@ extension LogWriter {
       var failures = [LogFailure?](repeating: nil, count: jobs.count)
       var committing = false
       do {
-        guard !transaction.connection.hasMoved else {
-          throw LogFailure(
-            .refused,
-            "the log \(transaction.connection.path) was deleted, moved or replaced while it was open: nothing more is "
-              + "written to it. Put it back and start again.")
-        }
+        try transaction.connection.requireInPlace()
         try transaction.connection.transaction(.immediate) {
           transaction.begin()
           for (index, job) in jobs.enumerated() {
@@ -178,6 +173,8 @@ extension LogWriter {
           try transaction.finish()
           committing = true
         }
+        // Gone in the middle of it: what was written then, nobody will find, and nobody may be told that it is there.
+        try transaction.connection.requireInPlace()
       } catch {
         transaction.rolledBack()
         let failure =
