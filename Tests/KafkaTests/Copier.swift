@@ -13,12 +13,13 @@ final class Copier {
 
   init(
     _ log: any EventLog, group: String, instance: String, from input: String, to output: String,
+    sessionTimeoutMilliseconds: Int64 = WorkerSettings.defaultSessionTimeout,
     transactionTimeoutMilliseconds: Int64 = WorkerSettings.defaultTransactionTimeout
   ) throws {
     self.output = output
     worker = try log.worker(
       WorkerSettings(
-        group: group, topics: [input], instance: instance,
+        group: group, topics: [input], instance: instance, sessionTimeoutMilliseconds: sessionTimeoutMilliseconds,
         transactionTimeoutMilliseconds: transactionTimeoutMilliseconds))
   }
 
