@@ -27,8 +27,8 @@ struct OwnBroker: Sendable {
     try? FileManager.default.removeItem(atPath: folder)
   }
 
-  func signal(_ signal: Int32) throws {
-    let text = try String(contentsOfFile: folder + "/pid1", encoding: .utf8)
+  func signal(_ signal: Int32, broker: Int = 1) throws {
+    let text = try String(contentsOfFile: folder + "/pid\(broker)", encoding: .utf8)
     guard let process = pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)), kill(process, signal) == 0 else {
       throw ProgramFailed(description: "the broker of \(folder) can't be sent signal \(signal)")
     }

@@ -17,26 +17,31 @@ struct KafkaStallTests {
   private static let transaction: Int64 = 1_500
   private static let record: Int64 = 2_500
 
-  @Test func aStalledBrokerLosesAndDuplicatesNothing() throws {
-    let broker = try OwnBroker()
+  /// Alone, the broker is waited for. Of three, the others take over from it, and it comes back believing that it still
+  /// leads.
+  @Test(arguments: [1, 3])
+  func aStalledBrokerLosesAndDuplicatesNothing(brokers: Int) throws {
+    let cluster = try OwnBroker(brokers: brokers)
     defer {
       // A process that stands still would not hear that it is to end.
-      try? broker.signal(SIGCONT)
-      broker.stop()
+      for broker in 1...brokers { try? cluster.signal(SIGCONT, broker: broker) }
+      cluster.stop()
     }
+    let replication = Int16(brokers)
     let partitions: Int32 = 3
     let log = try Broker.log(
-      ["socket.timeout.ms": String(Self.request), "message.timeout.ms": String(Self.record)], servers: broker.servers)
-    let input = try Broker.topic("in", partitions: partitions, on: log)
-    let output = try Broker.topic("out", partitions: partitions, on: log)
+      ["socket.timeout.ms": String(Self.request), "message.timeout.ms": String(Self.record)], servers: cluster.servers)
+    let input = try Broker.topic("in", partitions: partitions, replication: replication, on: log)
+    let output = try Broker.topic("out", partitions: partitions, replication: replication, on: log)
     let accepted = Mutex<[[UInt8]]>([])
     let givenUp = Atomic<Int>(0)
+    let wholeBatches = Atomic<Int>(0)
     let stalls = Atomic<Int>(0)
     let commits = Atomic<Int>(0)
     let published = Atomic<Bool>(false)
     let copied = Atomic<Bool>(false)
     let kinds = Mutex<[LogFailure.Kind]>([])
-    let deadline = Date(timeIntervalSinceNow: 150)
+    let deadline = Date(timeIntervalSinceNow: 200)
 
     try Conformance.atOnce(3) { index in
       switch index {
@@ -70,6 +75,7 @@ struct KafkaStallTests {
                 record: Record(key: nil, value: value, timestamp: Instant(milliseconds: 1)))
             }
           ) { results in
+            if results.allSatisfy({ (try? $0.get()) != nil }) { wholeBatches.add(1, ordering: .acquiringAndReleasing) }
             for (value, result) in zip(values, results) {
               if (try? result.get()) != nil {
                 accepted.withLock { $0.append(value) }
@@ -91,16 +97,24 @@ struct KafkaStallTests {
           let target = accepted.withLock { $0.count } + 300
           while accepted.withLock({ $0.count }) < target, Date() < deadline { usleep(1_000) }
           let before = givenUp.load(ordering: .acquiring)
-          try broker.signal(SIGSTOP)
+          let broker = stalls.load(ordering: .acquiring) % brokers + 1
+          try cluster.signal(SIGSTOP, broker: broker)
           while givenUp.load(ordering: .acquiring) == before, Date() < deadline { usleep(1_000) }
-          try broker.signal(SIGCONT)
+          if brokers > 1 {
+            // Every partition has another leader once whole batches are taken again.
+            let whole = wholeBatches.load(ordering: .acquiring) + 3
+            while wholeBatches.load(ordering: .acquiring) < whole, Date() < deadline { usleep(1_000) }
+          }
+          try cluster.signal(SIGCONT, broker: broker)
           stalls.add(1, ordering: .acquiringAndReleasing)
         }
       }
     }
     let everything = copied.load(ordering: .acquiring)
     let met = kinds.withLock { $0.map(\.rawValue) }
-    print("KafkaStallTests: \(givenUp.load(ordering: .acquiring)) records given up, the copier met \(met)")
+    print(
+      "KafkaStallTests, \(brokers) brokers: \(givenUp.load(ordering: .acquiring)) records given up, the copier met \(met)"
+    )
     #expect(!met.isEmpty, "no stall hit the stage at work")
     #expect(everything, "not everything was copied in time; failures met: \(met)")
     let before = try values(of: input, in: log)
