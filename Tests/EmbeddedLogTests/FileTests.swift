@@ -75,6 +75,8 @@ import Testing
     #expect(kind { _ = try reader.wait(TopicPartition("t", 0), beyond: 1, milliseconds: 60_000) } == .refused)
     #expect(kind { _ = try worker.poll(max: 1, waitMilliseconds: 60_000) } == .refused)
     #expect(kind { try worker.commit([], offsets: [:], membership: worker.membership()) } == .refused)
+    #expect(kind { _ = try log.reader() } == .refused)
+    #expect(kind { _ = try test.worker("v", on: log) } == .refused)
     #expect(kind { try log.probe() } == .refused)
     #expect(kind { _ = try log.bounds(of: "t") } == .refused)
     #expect(kind { _ = try log.committed(group: "g", topic: "t") } == .refused)

@@ -225,6 +225,11 @@ import Testing
       try #require(!data.isEmpty, "it ended before it listened: \(said)")
       said += String(decoding: data, as: UTF8.self)
     }
+    // Not the outcome: it keeps a run that goes on for ever from holding up all tests.
+    let identifier = process.processIdentifier
+    let watchdog = DispatchWorkItem { kill(identifier, SIGKILL) }
+    DispatchQueue.global().asyncAfter(deadline: .now() + 60, execute: watchdog)
+    defer { watchdog.cancel() }
     try FileManager.default.removeItem(atPath: program.folder.path + "/purchases.log.db")
     // Its end closes the pipe.
     while true {

@@ -100,7 +100,9 @@ public final class EmbeddedLog: EventLog {
   }
 
   func openReadConnection() throws(LogFailure) -> SQLiteConnection {
-    try asLogFailure { try Self.openReading(path) }
+    // A file that is gone can't be opened either; asked here, that does not look like one that is away for a while.
+    try query { _ in }
+    return try asLogFailure { try Self.openReading(path) }
   }
 
   /// Runs a query on the handle's own connection, one caller at a time.
