@@ -2,8 +2,9 @@ extension Migration {
   /// How every refusal by the fence's triggers begins.
   static let fence = "fenced:"
 
-  /// All tables. Text is compared by bytes (SQLite's BINARY), as PostgreSQL's "C" does. Tables whose rows are small are
-  /// kept in the order of their key (WITHOUT ROWID), so that an account's rows lie together.
+  /// All tables. Text is compared by bytes (SQLite's BINARY), as PostgreSQL's "C" does. Tables that only grow are kept in
+  /// the order in which rows come, which fill one page after the other; in the order of their keys every row would dirty
+  /// a page of its own, and a batch writes each of them to the disk.
   static let first = Migration(
     version: 1, name: "first",
     sql: books + "\n" + ownership + "\n" + entitlements + "\n" + auditing + "\n" + readable)
@@ -173,7 +174,7 @@ extension Migration {
       version INTEGER NOT NULL,
       recorded_at INTEGER NOT NULL,
       PRIMARY KEY (environment, account, unit, entry)
-    ) STRICT, WITHOUT ROWID;
+    ) STRICT;
     CREATE TRIGGER ledger_line_is_fixed BEFORE UPDATE ON ledger
     BEGIN SELECT RAISE(ABORT, 'ledger: a line is never changed'); END;
     CREATE TRIGGER ledger_line_is_kept BEFORE DELETE ON ledger
@@ -191,8 +192,8 @@ extension Migration {
       event TEXT,
       decided_at INTEGER NOT NULL,
       PRIMARY KEY (environment, account, proof)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX permit_transaction ON permit ("transaction", environment, account, proof)
+    ) STRICT;
+    CREATE INDEX permit_transaction ON permit ("transaction")
     WHERE "transaction" IS NOT NULL;
 
     CREATE TABLE change (
@@ -206,7 +207,7 @@ extension Migration {
       rule TEXT NOT NULL,
       recorded_at INTEGER NOT NULL,
       PRIMARY KEY (environment, account, version)
-    ) STRICT, WITHOUT ROWID;
+    ) STRICT;
     CREATE TRIGGER change_is_fixed BEFORE UPDATE ON change
     BEGIN SELECT RAISE(ABORT, 'change: what was written is never changed'); END;
     CREATE TRIGGER change_is_kept BEFORE DELETE ON change
