@@ -4,8 +4,6 @@ import PurchasesCore
 extension StageRunner {
   /// Two stages that insert the same row at once settle it within a few rounds; more of them means a mistake of ours.
   static let maximumConflicts = 20
-  /// Needs that lead to needs: nothing nests deeper than this.
-  static let maximumNeedRounds = 8
 
   /// Works on what a poll brought. Partitions that this loop no longer owns, records that it has done already and parked
   /// records whose time has not come are left out.
@@ -95,7 +93,8 @@ extension StageRunner {
     var parked = 0
   }
 
-  /// Decides and commits: the store first, then the log.
+  /// Decides and commits: the store first, then the log. The log is not waited for: the next batch is read and decided
+  /// meanwhile, and `settle` comes before anything else of it.
   private func commit(
     _ count: Int, _ membership: Membership, _ worker: any LogWorker, _ books: (any StageStore)?,
     decide: () throws -> BatchOutcome
@@ -103,6 +102,7 @@ extension StageRunner {
     var conflicts = 0
     while true {
       let outcome = try decide()
+      try settle(worker)
       if let books {
         do throws(StoreFailure) { try books.commit(transaction(outcome), published: published(outcome)) } catch {
           guard error.kind == .conflict else { throw error }
@@ -113,19 +113,26 @@ extension StageRunner {
           }
           continue
         }
-        for (partition, next) in outcome.next { owned[partition]?.next = next }
       }
+      for (partition, next) in outcome.next { owned[partition]?.next = next }
       let outgoing = outcome.next.keys.sorted().flatMap { outcome.outgoing[$0] ?? [] }
-      try worker.commit(outgoing, offsets: outcome.next, membership: membership)
-      for (partition, next) in outcome.next {
-        owned[partition]?.next = next
-        owned[partition]?.published = next
-      }
-      metrics.count("purchases_records_total", "Records worked off", label, by: count)
-      metrics.count("purchases_quarantined_total", "Records put into quarantine", label, by: outcome.quarantined)
-      metrics.count("purchases_parked_total", "Records parked", label, by: outcome.parked)
+      try worker.beginCommit(outgoing, offsets: outcome.next, membership: membership)
+      unsettled = Unsettled(
+        next: outcome.next, records: count, quarantined: outcome.quarantined, parked: outcome.parked)
       return
     }
+  }
+
+  /// Waits until the log has the last batch. A failure drops whatever came after it, and recovery begins at what was
+  /// committed.
+  func settle(_ worker: any LogWorker) throws(LogFailure) {
+    guard let batch = unsettled else { return }
+    unsettled = nil
+    try worker.finishCommit()
+    for (partition, next) in batch.next { owned[partition]?.published = next }
+    metrics.count("purchases_records_total", "Records worked off", label, by: batch.records)
+    metrics.count("purchases_quarantined_total", "Records put into quarantine", label, by: batch.quarantined)
+    metrics.count("purchases_parked_total", "Records parked", label, by: batch.parked)
   }
 
   private func transaction(_ outcome: BatchOutcome) -> StoreTransaction {
@@ -145,79 +152,78 @@ extension StageRunner {
   }
 
   private func decide(_ segment: [Incoming], _ now: Instant, _ books: (any StageStore)?) throws -> BatchOutcome {
-    let facts = WorkingSet()
-    try fetch(into: facts, books) { missing in
-      for record in segment where self.canDecide(record) {
-        facts.unknown(self.stage.needs(record, facts), into: &missing)
-      }
+    let stage = stage
+    let lanes: [Lane<Incoming>]
+    if stage.hasState {
+      lanes = try Lane.lanes(
+        of: segment, partition: \.coordinates.topicPartition, count: { _ in 1 },
+        needsDependOnFacts: stage.needsDependOnFacts,
+        needs: { record, facts in Self.canDecide(record, stage) ? stage.needs(record, facts) : [] },
+        fetch: books.map { books in { try books.fetch($0) } })
+    } else {
+      lanes = []
     }
     var decisions: [Decision] = []
     decisions.reserveCapacity(segment.count)
+    func add(_ record: Incoming, _ actions: [Action]?) throws {
+      decisions.append(
+        Decision(record: record, actions: try actions ?? [Self.refusal(record)], moment: Self.moment(of: record, now)))
+    }
     if stage.hasState {
-      for record in segment {
-        let moment = moment(of: record, now)
-        let actions = canDecide(record) ? stage.decide(record, facts, moment) : [try refusal(record)]
-        for case .write(let write) in actions { facts.apply(write) }
-        decisions.append(Decision(record: record, actions: actions, moment: moment))
+      let decided = Cores.map(lanes, piece: 1) { lane in
+        lane.works.map { record -> [Action]? in
+          guard Self.canDecide(record, stage) else { return nil }
+          let actions = stage.decide(record, lane.facts, Self.moment(of: record, now))
+          for case .write(let write) in actions { lane.facts.apply(write) }
+          return actions
+        }
+      }
+      for (lane, decided) in zip(lanes, decided) {
+        for (record, actions) in zip(lane.works, decided) { try add(record, actions) }
       }
     } else {
       // Without state no decision depends on another one.
-      let stage = stage
-      let actions = Cores.map(segment.map { ($0, moment(of: $0, now)) }) { record, moment in
-        stage.takesEveryRecord || record.event != nil ? stage.decide(record, WorkingSet(), moment) : nil
+      let decided = Cores.map(segment) { record in
+        Self.canDecide(record, stage) ? stage.decide(record, WorkingSet(), Self.moment(of: record, now)) : nil
       }
-      for (record, actions) in zip(segment, actions) {
-        decisions.append(
-          Decision(record: record, actions: try actions ?? [refusal(record)], moment: moment(of: record, now)))
-      }
+      for (record, actions) in zip(segment, decided) { try add(record, actions) }
     }
     var outcome = try outcome(of: decisions)
     for record in segment { outcome.next[record.coordinates.topicPartition] = record.coordinates.offset + 1 }
-    outcome.writes = facts.writes
+    outcome.writes = lanes.flatMap(\.facts.writes)
     return outcome
   }
 
-  private func moment(of record: Incoming, _ now: Instant) -> Moment {
+  private static func moment(of record: Incoming, _ now: Instant) -> Moment {
     Moment(now: now, parking: record.topic == .parked ? Parking(record.stored.record) : nil)
   }
 
   private func decide(_ runs: [Run], _ now: Instant, _ books: (any StageStore)?) throws -> BatchOutcome {
-    let facts = WorkingSet()
-    try fetch(into: facts, books) { missing in
-      for run in runs { facts.unknown(self.stage.needs(run: run, facts), into: &missing) }
-    }
+    let stage = stage
+    let lanes = try Lane.lanes(
+      of: runs, partition: \.partition, count: { $0.records.count }, needsDependOnFacts: stage.needsDependOnFacts,
+      needs: { run, facts in stage.needs(run: run, facts) }, fetch: books.map { books in { try books.fetch($0) } })
     let reader = RecordReader(stage, settings.topics)
     let moment = Moment(now: now)
-    var decisions: [Decision] = []
-    for run in runs {
-      for decided in stage.decide(run: run, facts, moment) {
-        for case .write(let write) in decided.actions { facts.apply(write) }
-        // Only what is published names its record.
-        guard decided.actions.contains(where: { if case .write = $0 { false } else { true } }) else { continue }
-        decisions.append(
-          Decision(record: reader.read(run.records[decided.record]), actions: decided.actions, moment: moment))
+    let decisions = Cores.map(lanes, piece: 1) { lane in
+      var decisions: [Decision] = []
+      for run in lane.works {
+        for decided in stage.decide(run: run, lane.facts, moment) {
+          for case .write(let write) in decided.actions { lane.facts.apply(write) }
+          // Only what is published names its record.
+          guard decided.actions.contains(where: { if case .write = $0 { false } else { true } }) else { continue }
+          decisions.append(
+            Decision(record: reader.read(run.records[decided.record]), actions: decided.actions, moment: moment))
+        }
       }
+      return decisions
     }
-    var outcome = try outcome(of: decisions)
+    var outcome = try outcome(of: decisions.flatMap { $0 })
     for run in runs {
       if let last = run.records.last { outcome.next[run.partition] = last.coordinates.offset + 1 }
     }
-    outcome.writes = facts.writes
+    outcome.writes = lanes.flatMap(\.facts.writes)
     return outcome
-  }
-
-  private func fetch(
-    into facts: WorkingSet, _ books: (any StageStore)?, naming needs: (inout Set<Need>) -> Void
-  ) throws {
-    guard let books else { return }
-    for _ in 0..<Self.maximumNeedRounds {
-      var missing: Set<Need> = []
-      needs(&missing)
-      guard !missing.isEmpty else { return }
-      facts.add(try books.fetch(missing), for: missing)
-      guard stage.needsDependOnFacts else { return }
-    }
-    preconditionFailure("\(stage.name.rawValue) never stops naming needs")
   }
 
   /// What a record leads to.
@@ -255,11 +261,13 @@ extension StageRunner {
     return outcome
   }
 
-  private func canDecide(_ record: Incoming) -> Bool { stage.takesEveryRecord || record.event != nil }
+  private static func canDecide(_ record: Incoming, _ stage: any Stage) -> Bool {
+    stage.takesEveryRecord || record.event != nil
+  }
 
   /// What becomes of a record whose headers are no event of ours. Anybody may write to `received`: there it is poison and
   /// goes to quarantine. In the other topics only our stages write: a newer version stops us, anything else is an alarm.
-  private func refusal(_ record: Incoming) throws -> Action {
+  private static func refusal(_ record: Incoming) throws -> Action {
     guard case .failure(let failure) = record.envelope else { preconditionFailure("the envelope was read") }
     let isInternal = record.topic != .received && record.topic != .parked
     if isInternal, case .newerVersion = failure {

@@ -20,12 +20,13 @@ extension StageRunner {
 
   private func due(_ books: any StageStore, now: Instant, workedOff: Instant) throws -> [Scheduled] {
     let partitions = owned.keys.sorted()
-    let facts = WorkingSet()
+    let fetched = FetchedFacts()
+    let facts = WorkingSet(over: fetched)
     var needs: Set<Need> = []
     for partition in partitions {
       facts.unknown(stage.scheduleNeeds(partition, now: now, workedOff: workedOff), into: &needs)
     }
-    if !needs.isEmpty { facts.add(try books.fetch(needs), for: needs) }
+    if !needs.isEmpty { fetched.add(try books.fetch(needs)) }
     return partitions.flatMap { stage.schedule($0, facts, now: now, workedOff: workedOff) }
   }
 

@@ -22,6 +22,11 @@ public struct RunnerSettings: Sendable {
   public static let pollMilliseconds: Int64 = 50
   /// How often work that the clock brings is looked for: four times within the second that an expiry may take.
   public static let scheduleMilliseconds: Int64 = 250
+  /// Looking costs questions to the log. While the stage works off a backlog, it gets about a tenth of the time, yet no
+  /// pause is longer than a second.
+  static func pauseAfterSchedule(of milliseconds: Int64) -> Int64 {
+    min(1_000, max(scheduleMilliseconds, 9 * milliseconds))
+  }
   /// A record's timestamp is taken a little before it is in the log: what is due waits so much longer, so that a tick
   /// does not pass it.
   public static let settlingMilliseconds: Int64 = 300
@@ -60,9 +65,20 @@ public final class StageRunner {
   }
 
   var owned: [TopicPartition: Owned] = [:]
+
+  /// A batch whose commit to the log was begun.
+  struct Unsettled {
+    let next: [TopicPartition: Int64]
+    let records: Int
+    let quarantined: Int
+    let parked: Int
+  }
+
+  var unsettled: Unsettled?
   /// Partitions of `parked` that wait for their first record's time.
   var waiting: [TopicPartition: (offset: Int64, until: Instant)] = [:]
   var lastSchedule = Stopwatch()
+  private var schedulePause = RunnerSettings.scheduleMilliseconds
   /// Asked whenever something is due, so kept: opening a reader costs a connection.
   let progress: GroupProgress
 
@@ -112,6 +128,7 @@ public final class StageRunner {
   private func session(until stop: StopSignal, onProgress: () -> Void) throws {
     owned = [:]
     waiting = [:]
+    unsettled = nil
     let books = try store?.stage(stage.name.rawValue, group: settings.group)
     defer { books?.close() }
     let worker = try opened()
@@ -124,37 +141,57 @@ public final class StageRunner {
         switch try worker.poll(max: RunnerSettings.maximumBatch, waitMilliseconds: RunnerSettings.pollMilliseconds) {
         case .assigned(let partitions):
           logger.info("assigned", ["stage": stage.name.rawValue, "partitions": Self.list(partitions)])
+          // Also where the last batch failed these are ours now: they are told where to begin, and then it is dropped.
+          let settled = Result { try settle(worker) }
           try recover(partitions, worker, books)
           health.recovered()
+          try settled.get()
         case .revoked(let partitions, let lost):
           logger.info(
             "revoked", ["stage": stage.name.rawValue, "partitions": Self.list(partitions), "lost": String(lost)])
+          // The batch in hand is finished first. The group waits for our answer, whatever comes of it.
+          let settled = Result { try settle(worker) }
           for partition in partitions {
             owned[partition] = nil
             waiting[partition] = nil
           }
           try worker.release(partitions)
+          try settled.get()
         case .records(let records, let membership):
           try work(records, membership, worker, books)
           onProgress()
-        case .idle: onProgress()
+        case .idle:
+          try settle(worker)
+          onProgress()
         }
         try wake(worker)
-        if settings.schedules, lastSchedule.milliseconds >= RunnerSettings.scheduleMilliseconds {
+        if settings.schedules, lastSchedule.milliseconds >= schedulePause {
+          try settle(worker)
+          let watch = Stopwatch()
           try schedule(worker, books)
+          schedulePause = RunnerSettings.pauseAfterSchedule(of: watch.milliseconds)
           lastSchedule = Stopwatch()
         }
       } catch let failure as LogFailure where failure.kind.dropsBatch {
         // The batch is dropped: what the store holds of it is published by whoever recovers the partition.
         logger.warning("batch dropped", ["stage": stage.name.rawValue, "reason": failure.description])
         metrics.count("purchases_batches_dropped_total", "Batches whose commit did not go through", label)
-        try recover(Array(owned.keys), worker, books)
+        try recoverAll(worker, books)
       } catch let failure as StoreFailure where failure.kind == .fenced {
         logger.warning("fenced by the store", ["stage": stage.name.rawValue, "reason": failure.description])
         metrics.count("purchases_fenced_total", "Batches that the store refused by epoch or position", label)
-        try recover(Array(owned.keys), worker, books)
+        try recoverAll(worker, books)
       }
     }
+    try settle(worker)
+  }
+
+  private func recoverAll(_ worker: any LogWorker, _ books: (any StageStore)?) throws {
+    // What is under way ends first; what became of it is asked of the log.
+    do throws(LogFailure) { try settle(worker) } catch {
+      logger.warning("batch dropped", ["stage": stage.name.rawValue, "reason": error.description])
+    }
+    try recover(Array(owned.keys), worker, books)
   }
 
   private func opened() throws -> any LogWorker {

@@ -80,9 +80,11 @@ import Testing
 
   @Test func theWorkingSetShowsWhatTheBatchWrote() {
     let key = RowKey(.alias, [.text("Sandbox"), .text("a")])
-    let set = WorkingSet()
+    let fetched = FetchedFacts()
+    let set = WorkingSet(over: fetched)
     set.apply(.put(Row(key, [.text("b")])))
-    set.add(Fetched(rows: [key: Row(key, [.text("old")])]), for: [.row(key)])
+    fetched.add(Fetched(rows: [key: Row(key, [.text("old")])]))
+    set.know([.row(key)])
     #expect(set.row(key)?["into_account"] == .text("b"), "what was written is newer than what is fetched")
     set.apply(.put(Row(key, [.text("c")])))
     #expect(set.writes == [.put(Row(key, [.text("c")]))], "a row goes to the store once")
@@ -99,5 +101,59 @@ import Testing
     }
     stop.set()
     #expect(worker.wait())
+  }
+
+  /// Works that ask for the rows named; partition and row as numbers.
+  private struct Asking: Sendable {
+    let partition: Int32
+    let rows: [Int]
+  }
+
+  private static func row(_ number: Int) -> Need { .row(RowKey(.alias, [.text("Sandbox"), .text("\(number)")])) }
+
+  private func lanes(_ works: [Asking], thenAsking: Int? = nil, needs: ((Asking) -> [Need])? = nil) throws
+    -> (lanes: [Lane<Asking>], fetched: [Set<Need>])
+  {
+    var fetched: [Set<Need>] = []
+    let lanes = try Lane.lanes(
+      of: works, partition: { TopicPartition("owned", $0.partition) }, count: { _ in 200 },
+      needsDependOnFacts: thenAsking != nil,
+      needs: { work, _ in
+        needs?(work) ?? work.rows.map { Self.row($0) }
+          + (fetched.isEmpty ? [] : [thenAsking.map { Self.row($0) }].compactMap { $0 })
+      },
+      fetch: { needs in
+        fetched.append(needs)
+        return Fetched()
+      })
+    return (lanes, fetched)
+  }
+
+  @Test func lanesAreWholePartitionsThatShareNoFact() throws {
+    let works = (0..<40).map { Asking(partition: Int32($0 % 4), rows: [$0]) }
+    let (lanes, fetched) = try lanes(works)
+    #expect(lanes.count == min(Cores.count, 4))
+    #expect(fetched == [Set((0..<40).map { Self.row($0) })], "all lanes' facts are fetched at one go")
+    for partition in Int32(0)..<4 {
+      let own = lanes.filter { $0.works.contains { $0.partition == partition } }
+      #expect(own.count == 1, "a partition is in one lane")
+      #expect(
+        own.first?.works.filter { $0.partition == partition }.flatMap(\.rows)
+          == (0..<40).filter { $0 % 4 == partition },
+        "in order")
+    }
+  }
+
+  @Test func whatSharesAFactIsDecidedInOneLane() throws {
+    let works = (0..<40).map { Asking(partition: Int32($0 % 4), rows: [$0]) }
+    let shared = works + [Asking(partition: 2, rows: [1])]
+    #expect(try lanes(shared).lanes.map { $0.works.count } == [41])
+    // Found out in the second round only: what the first one knew is known still.
+    let (late, fetched) = try lanes(works, thenAsking: 100)
+    #expect(late.map { $0.works.count } == [40])
+    #expect(fetched == [Set((0..<40).map { Self.row($0) }), [Self.row(100)]])
+    // A search of the store may find what another lane writes.
+    #expect(try lanes(works) { _ in [.due(partition: 0, upTo: Instant(milliseconds: 0), limit: 1)] }.lanes.count == 1)
+    #expect(try lanes([works[0]]).lanes.count == 1)
   }
 }

@@ -53,6 +53,7 @@ public final class FaultyLog: EventLog {
 private final class FaultyWorker: LogWorker {
   private let log: FaultyLog
   private let real: any LogWorker
+  private var begun: LogFailure?
 
   init(_ log: FaultyLog, _ real: any LogWorker) {
     self.log = log
@@ -70,6 +71,19 @@ private final class FaultyWorker: LogWorker {
   func release(_ partitions: [TopicPartition]) throws(LogFailure) { try real.release(partitions) }
   func membership() throws(LogFailure) -> Membership { try real.membership() }
   func close() { real.close() }
+
+  // As a remote log: what went wrong is told when the commit is finished.
+  func beginCommit(
+    _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership
+  ) throws(LogFailure) {
+    do throws(LogFailure) { try commit(records, offsets: offsets, membership: membership) } catch { begun = error }
+  }
+
+  func finishCommit() throws(LogFailure) {
+    guard let failure = begun else { return }
+    begun = nil
+    throw failure
+  }
 
   func commit(
     _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership

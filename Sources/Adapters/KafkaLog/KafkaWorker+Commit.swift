@@ -5,12 +5,17 @@ import PurchasesKafka
 extension KafkaWorker {
   /// Longest wait until an earlier transaction of our name is over and the coordinator answers.
   private static let initMilliseconds: Int32 = 30_000
-  /// What a commit may take is what is left of the transaction's own time: librdkafka's advice.
-  private static let restOfTransaction: Int32 = -1
-
   func commit(
     _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership
   ) throws(LogFailure) {
+    try beginCommit(records, offsets: offsets, membership: membership)
+    try finishCommit()
+  }
+
+  func beginCommit(
+    _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership
+  ) throws(LogFailure) {
+    precondition(begun == nil, "one commit at a time")
     if let fenced { throw fenced }
     let instance = settings.isStatic ? settings.instance : nil
     guard let member = GroupMembership(membership, group: settings.group, instance: instance), member.isJoined else {
@@ -27,47 +32,23 @@ extension KafkaWorker {
     for record in records { try KafkaLogProducer.check(record) }
     let producer = try readyProducer()
     _ = producer.takeFirstFailure()
-    let began = KafkaClock.milliseconds()
-    do throws(KafkaError) {
-      try producer.beginTransaction()
-    } catch {
-      throw discard(error, began: began, otherwise: .aborted)
-    }
-    do throws(KafkaError) {
-      try fill(producer, records, offsets, member, began: began)
-    } catch {
-      throw abort(producer, error, began: began)
-    }
-    do throws(KafkaError) {
-      try producer.commitTransaction(milliseconds: KafkaWorker.restOfTransaction)
-    } catch {
-      if error.severity == .abortable { throw abort(producer, error, began: began) }
-      throw discard(error, began: began, otherwise: .indefinite)
-    }
+    let transaction = KafkaTransaction(
+      producer, records, offsets: offsets, member: member, milliseconds: transactionMilliseconds)
+    begun = transaction
+    committing.async { transaction.run() }
   }
 
-  private func fill(
-    _ producer: KafkaProducer, _ records: [ProducedRecord], _ offsets: [TopicPartition: Int64],
-    _ member: GroupMembership, began: Int64
-  ) throws(KafkaError) {
-    for record in records { try producer.send(OutgoingRecord(record), whenFull: .wait) }
-    // Offsets that are sent while records are under way wait for them in a slow way: 50 ms where this takes 17.
-    if !records.isEmpty { try producer.flush(milliseconds: left(since: began)) }
-    if let failure = producer.takeFirstFailure() { throw failure }
-    guard !offsets.isEmpty else { return }
-    let wanted = Dictionary(offsets.map { (KafkaPartition($0.key), $0.value) }, uniquingKeysWith: { a, _ in a })
-    while true {
-      do throws(KafkaError) {
-        return try producer.sendOffsets(wanted, membership: member, milliseconds: left(since: began))
-      } catch {
-        guard error.severity == .retriable, left(since: began) > 1 else { throw error }
-      }
+  func finishCommit() throws(LogFailure) {
+    guard let transaction = begun else { return }
+    begun = nil
+    switch transaction.wait() {
+    case .committed: return
+    case .notBegun(let error): throw discard(error, began: transaction.began, otherwise: .aborted)
+    case .notFilled(let error): throw abort(transaction.producer, error, began: transaction.began)
+    case .notCommitted(let error):
+      if error.severity == .abortable { throw abort(transaction.producer, error, began: transaction.began) }
+      throw discard(error, began: transaction.began, otherwise: .indefinite)
     }
-  }
-
-  /// What is left of the transaction's time, at least a moment.
-  private func left(since began: Int64) -> Int32 {
-    Int32(clamping: max(1, transactionMilliseconds - (KafkaClock.milliseconds() - began)))
   }
 
   private var transactionMilliseconds: Int64 {
@@ -79,7 +60,7 @@ extension KafkaWorker {
     // librdkafka tells that the transaction failed; why a record did is told in its own report.
     let cause = producer.takeFirstFailure() ?? error
     do throws(KafkaError) {
-      try producer.abortTransaction(milliseconds: KafkaWorker.restOfTransaction)
+      try producer.abortTransaction(milliseconds: KafkaTransaction.restOfItsTime)
       _ = producer.takeFirstFailure()
     } catch {
       // No commit was asked for, so nothing can have been written: the next producer of our name ends what is open.

@@ -1,3 +1,4 @@
+import Dispatch
 import PurchasesContracts
 import PurchasesKafka
 
@@ -8,6 +9,9 @@ final class KafkaWorker: LogWorker {
   var consumer: KafkaConsumer
   /// Nil after a commit of unknown outcome, until a new one has settled it.
   var producer: KafkaProducer?
+  /// Under way on `committing`; until it is finished nothing else uses the producer.
+  var begun: KafkaTransaction?
+  let committing = DispatchQueue(label: "purchases.kafka.commit")
   /// Set when another process took our identity over: everything fails from then on.
   var fenced: LogFailure?
 
@@ -193,6 +197,8 @@ final class KafkaWorker: LogWorker {
   }
 
   func close() {
+    // What it is worth is told to nobody any more: who comes next finds out.
+    do throws(LogFailure) { try finishCommit() } catch {}
     // A static member keeps its place for a restart; that is what it is static for.
     consumer.close(leaving: !settings.isStatic, milliseconds: KafkaWorker.closeMilliseconds)
     producer?.close(milliseconds: 0)

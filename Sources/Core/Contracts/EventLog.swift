@@ -138,8 +138,23 @@ public protocol LogWorker: AnyObject {
   /// to be read. After an `indefinite` failure the worker is usable again, the outcome is not known.
   func commit(
     _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership) throws(LogFailure)
+  /// The same in two halves: begins the commit, and returns while a remote log is still at it. Until `finishCommit` only
+  /// `poll` may be called.
+  func beginCommit(
+    _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership) throws(LogFailure)
+  /// Waits for the commit that was begun and fails as `commit` does; does nothing where none was.
+  func finishCommit() throws(LogFailure)
   /// Leaves the group at once, so that others take over without waiting for the session to run out.
   func close()
+}
+
+extension LogWorker {
+  // For a log that is done at once.
+  public func beginCommit(
+    _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership
+  ) throws(LogFailure) { try commit(records, offsets: offsets, membership: membership) }
+
+  public func finishCommit() throws(LogFailure) {}
 }
 
 /// Reads committed records by offset. Used by one thread.

@@ -81,6 +81,8 @@ private final class RedirectedWorker: LogWorker {
   private let log: RedirectedLog
   private var started: Set<TopicPartition> = []
   private var names: [String: String] = [:]
+  /// Records of the commit under way.
+  private var begun: Int?
 
   init(_ real: any LogWorker, _ log: RedirectedLog) {
     self.real = real
@@ -106,6 +108,19 @@ private final class RedirectedWorker: LogWorker {
   func commit(
     _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership
   ) throws(LogFailure) {
+    try beginCommit(records, offsets: offsets, membership: membership)
+    try finishCommit()
+  }
+
+  func finishCommit() throws(LogFailure) {
+    try real.finishCommit()
+    if let begun { log.course.committed(begun) }
+    begun = nil
+  }
+
+  func beginCommit(
+    _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership
+  ) throws(LogFailure) {
     var redirected = records
     for index in redirected.indices {
       let topic = redirected[index].topic
@@ -113,8 +128,8 @@ private final class RedirectedWorker: LogWorker {
       names[topic] = name
       redirected[index].topic = name
     }
-    try real.commit(redirected, offsets: offsets, membership: membership)
-    log.course.committed(records.count)
+    try real.beginCommit(redirected, offsets: offsets, membership: membership)
+    begun = records.count
   }
 
   func committed(_ partitions: [TopicPartition]) throws(LogFailure) -> [TopicPartition: Int64?] {

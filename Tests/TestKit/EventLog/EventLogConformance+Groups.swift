@@ -167,6 +167,28 @@ let commitCases: [EventLogCase] = [
     try requireEqual(
       try test.log.committed(group: test.name("g"), topic: input), [0: places[4].offset + 1], "offsets")
   },
+  EventLogCase("a commit in two halves lets the worker poll between, and a close finishes it") { test in
+    let input = try test.topic("in", partitions: 1)
+    let output = try test.topic("out", partitions: 1)
+    let places = try test.publish((0..<5).map { record(input, "\($0)") })
+    let worker = try test.worker("w", group: "g", topics: [input])
+    try test.poll([worker], until: "5 records") { worker.records.count == 5 }
+    let partition = TopicPartition(input, 0)
+    try worker.worker.beginCommit(
+      [record(output, "first")], offsets: [partition: places[2].offset], membership: worker.lastMembership())
+    let late = try test.publish([record(input, "late")])
+    try test.poll([worker], until: "a record that came while a commit was under way") { worker.records.count == 6 }
+    try worker.worker.finishCommit()
+    try requireEqual(try test.values(of: output), ["first"], "output after the first commit")
+    try requireEqual(try test.log.committed(group: test.name("g"), topic: input), [0: places[2].offset], "offsets")
+    try worker.worker.finishCommit()
+    try worker.worker.beginCommit(
+      [record(output, "second")], offsets: [partition: late[0].offset + 1], membership: worker.lastMembership())
+    worker.worker.close()
+    let other = try test.another()
+    try requireEqual(try test.values(of: output, on: other), ["first", "second"], "output after the close")
+    try requireEqual(try other.committed(group: test.name("g"), topic: input), [0: late[0].offset + 1], "offsets")
+  },
   EventLogCase("a commit needs neither records nor offsets, and may be large") { test in
     let input = try test.topic("in", partitions: 1)
     let output = try test.topic("out", partitions: 3)
