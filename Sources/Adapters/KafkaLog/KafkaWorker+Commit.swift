@@ -43,11 +43,9 @@ extension KafkaWorker {
     begun = nil
     switch transaction.wait() {
     case .committed: return
-    case .notBegun(let error): throw discard(error, began: transaction.began, otherwise: .aborted)
-    case .notFilled(let error): throw abort(transaction.producer, error, began: transaction.began)
-    case .notCommitted(let error):
-      if error.severity == .abortable { throw abort(transaction.producer, error, began: transaction.began) }
-      throw discard(error, began: transaction.began, otherwise: .indefinite)
+    // No commit was asked for, so nothing can have been written.
+    case .notBegun(let error), .notFilled(let error): throw discard(error, began: transaction.began, otherwise: .aborted)
+    case .notCommitted(let error): throw discard(error, began: transaction.began, otherwise: .indefinite)
     }
   }
 
@@ -55,30 +53,14 @@ extension KafkaWorker {
     log.settings["transaction.timeout.ms"].flatMap { Int64($0) } ?? settings.transactionTimeoutMilliseconds
   }
 
-  private func abort(_ producer: KafkaProducer, _ error: KafkaError, began: Int64) -> LogFailure {
-    if error.severity == .fatal { return discard(error, began: began, otherwise: .aborted) }
-    // librdkafka tells that the transaction failed; why a record did is told in its own report.
-    let cause = producer.takeFirstFailure() ?? error
-    do throws(KafkaError) {
-      try producer.abortTransaction(milliseconds: KafkaTransaction.restOfItsTime)
-      _ = producer.takeFirstFailure()
-    } catch {
-      // No commit was asked for, so nothing can have been written: the next producer of our name ends what is open.
-      return discard(error, began: began, otherwise: .aborted)
-    }
-    switch KafkaFailures.kind(of: cause) {
-    case .fenced where cause.code == .fencedInstance:
-      let failure = LogFailure(.fenced, cause.description)
-      fenced = failure
-      return failure
-    case .stale: return LogFailure(.stale, cause.description)
-    case .refused: return LogFailure(.refused, cause.description)
-    default: return LogFailure(.aborted, cause.description)
-    }
-  }
-
-  /// Throws the producer away: within its epoch nothing can be told any more. A new one is made when it is needed.
+  /// Throws the producer away: the next one of our name ends what is open, under an epoch of its own.
+  ///
+  /// Never by aborting and going on: librdkafka 2.8 sends a request whose answer is late again within the same epoch, and
+  /// a broker that stood still works off both. A second "abort" that comes late ends the next transaction in its middle:
+  /// its records are gone, and the offsets that follow are committed without them.
   private func discard(_ error: KafkaError, began: Int64, otherwise kind: LogFailure.Kind) -> LogFailure {
+    // librdkafka tells that the transaction failed; why a record did is told in its own report.
+    let cause = producer?.takeFirstFailure() ?? error
     producer?.purge()
     producer?.close(milliseconds: 0)
     producer = nil
@@ -90,7 +72,16 @@ extension KafkaWorker {
       fenced = failure
       return failure
     }
-    return LogFailure(kind, error.description)
+    guard kind == .aborted else { return LogFailure(kind, cause.description) }
+    switch KafkaFailures.kind(of: cause) {
+    case .fenced where cause.code == .fencedInstance:
+      let failure = LogFailure(.fenced, cause.description)
+      fenced = failure
+      return failure
+    case .stale: return LogFailure(.stale, cause.description)
+    case .refused: return LogFailure(.refused, cause.description)
+    default: return LogFailure(kind, cause.description)
+    }
   }
 
   /// The producer, or a new one: making it ends what the last one left open, one way or the other.
@@ -100,6 +91,9 @@ extension KafkaWorker {
     let own = log.settings
       .withDefaults(["transaction.timeout.ms": String(transactionMilliseconds), "linger.ms": "5"])
       .capped(["message.timeout.ms", "delivery.timeout.ms"], at: transactionMilliseconds)
+      // A request that is given up is sent again within the same epoch, and both may be worked off: not before the
+      // transaction itself is over.
+      .raised(["socket.timeout.ms"], to: transactionMilliseconds)
     do throws(KafkaError) {
       let fresh = try KafkaProducer(
         settings: own,

@@ -39,6 +39,15 @@ public struct KafkaSettings: Hashable, Sendable {
     return copy
   }
 
+  /// The same settings, with none of these numbers below the limit. One that is not set is left to librdkafka.
+  public func raised(_ names: [String], to limit: Int64) -> KafkaSettings {
+    var copy = self
+    for name in names {
+      if let value = copy.values[name].flatMap({ Int64($0) }), value < limit { copy.values[name] = String(limit) }
+    }
+    return copy
+  }
+
   // librdkafka knows these by two names; a default must not undo what was set by the other.
   private static let aliases = [
     ["message.timeout.ms", "delivery.timeout.ms"], ["linger.ms", "queue.buffering.max.ms"],
