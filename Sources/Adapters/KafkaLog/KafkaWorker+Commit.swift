@@ -44,7 +44,8 @@ extension KafkaWorker {
     switch transaction.wait() {
     case .committed: return
     // No commit was asked for, so nothing can have been written.
-    case .notBegun(let error), .notFilled(let error): throw discard(error, began: transaction.began, otherwise: .aborted)
+    case .notBegun(let error), .notFilled(let error):
+      throw discard(error, began: transaction.began, otherwise: .aborted)
     case .notCommitted(let error): throw discard(error, began: transaction.began, otherwise: .indefinite)
     }
   }
