@@ -43,10 +43,11 @@ extension KafkaWorker {
     begun = nil
     switch transaction.wait() {
     case .committed: return
-    // No commit was asked for, so nothing can have been written.
-    case .notBegun(let error), .notFilled(let error):
-      throw discard(error, began: transaction.began, otherwise: .aborted)
-    case .notCommitted(let error): throw discard(error, began: transaction.began, otherwise: .indefinite)
+    case .notBegun(let error): throw discard(error, began: transaction.began, otherwise: .aborted)
+    case .notFilled(let error): throw abort(transaction.producer, error, began: transaction.began)
+    case .notCommitted(let error):
+      if error.severity == .abortable { throw abort(transaction.producer, error, began: transaction.began) }
+      throw discard(error, began: transaction.began, otherwise: .indefinite)
     }
   }
 
@@ -54,17 +55,38 @@ extension KafkaWorker {
     log.settings["transaction.timeout.ms"].flatMap { Int64($0) } ?? settings.transactionTimeoutMilliseconds
   }
 
-  /// Throws the producer away: the next one of our name ends what is open, under an epoch of its own.
+  /// Ends the transaction, and with it its producer. The abort sets readers free at once, and tells whether another process
+  /// has our name.
   ///
-  /// Never by aborting and going on: librdkafka 2.8 sends a request whose answer is late again within the same epoch, and
-  /// a broker that stood still works off both. A second "abort" that comes late ends the next transaction in its middle:
-  /// its records are gone, and the offsets that follow are committed without them.
-  private func discard(_ error: KafkaError, began: Int64, otherwise kind: LogFailure.Kind) -> LogFailure {
+  /// The producer never goes on: librdkafka 2.8 sends a request whose answer is late again within the same epoch, and a
+  /// broker that stood still works off both. A second abort that comes late would end the next transaction in its middle:
+  /// its records are gone, and the offsets that follow are committed without them. The next producer has another epoch,
+  /// and what comes late is fenced.
+  private func abort(_ producer: KafkaProducer, _ error: KafkaError, began: Int64) -> LogFailure {
+    if error.severity == .fatal { return discard(error, began: began, otherwise: .aborted) }
     // librdkafka tells that the transaction failed; why a record did is told in its own report.
-    let cause = producer?.takeFirstFailure() ?? error
-    producer?.purge()
-    producer?.close(milliseconds: 0)
-    producer = nil
+    let cause = producer.takeFirstFailure() ?? error
+    do throws(KafkaError) {
+      try producer.abortTransaction(milliseconds: KafkaTransaction.restOfItsTime)
+    } catch {
+      // No commit was asked for, so nothing can have been written: the next producer of our name ends what is open.
+      return discard(error, began: began, otherwise: .aborted)
+    }
+    drop()
+    switch KafkaFailures.kind(of: cause) {
+    case .fenced where cause.code == .fencedInstance:
+      let failure = LogFailure(.fenced, cause.description)
+      fenced = failure
+      return failure
+    case .stale: return LogFailure(.stale, cause.description)
+    case .refused: return LogFailure(.refused, cause.description)
+    default: return LogFailure(.aborted, cause.description)
+    }
+  }
+
+  /// Throws the producer away: within its epoch nothing can be told any more. A new one is made when it is needed.
+  private func discard(_ error: KafkaError, began: Int64, otherwise kind: LogFailure.Kind) -> LogFailure {
+    drop()
     let open = KafkaClock.milliseconds() - began
     // The coordinator fences a producer also when its transaction ran out of time; then nobody else has our name.
     if KafkaFailures.isFencing(error), open < transactionMilliseconds {
@@ -73,16 +95,13 @@ extension KafkaWorker {
       fenced = failure
       return failure
     }
-    guard kind == .aborted else { return LogFailure(kind, cause.description) }
-    switch KafkaFailures.kind(of: cause) {
-    case .fenced where cause.code == .fencedInstance:
-      let failure = LogFailure(.fenced, cause.description)
-      fenced = failure
-      return failure
-    case .stale: return LogFailure(.stale, cause.description)
-    case .refused: return LogFailure(.refused, cause.description)
-    default: return LogFailure(kind, cause.description)
-    }
+    return LogFailure(kind, error.description)
+  }
+
+  private func drop() {
+    producer?.purge()
+    producer?.close(milliseconds: 0)
+    producer = nil
   }
 
   /// The producer, or a new one: making it ends what the last one left open, one way or the other.
