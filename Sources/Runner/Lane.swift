@@ -22,10 +22,9 @@ final class Lane<Work: Sendable>: @unchecked Sendable {
   /// - Parameters:
   ///   - count: of records in a work.
   ///   - needs: what a work asks for, given the facts so far.
-  ///   - fetch: nil for a stage without a store.
   static func lanes(
     of works: [Work], partition: (Work) -> TopicPartition, count: (Work) -> Int, needsDependOnFacts: Bool,
-    needs: (Work, WorkingSet) -> [Need], fetch: ((Set<Need>) throws -> Fetched)?
+    needs: (Work, WorkingSet) -> [Need], fetch: (Set<Need>) throws -> Fetched
   ) throws -> [Lane] {
     let fetched = FetchedFacts()
     var lanes = split(works, over: fetched, partition: partition, count: count)
@@ -46,7 +45,6 @@ final class Lane<Work: Sendable>: @unchecked Sendable {
         lanes = [one]
         missing = [all]
       }
-      guard let fetch else { return lanes }
       fetched.add(try fetch(all))
       for (lane, missing) in zip(lanes, missing) { lane.facts.know(missing) }
       guard needsDependOnFacts else { return lanes }

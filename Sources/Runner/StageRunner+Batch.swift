@@ -23,7 +23,8 @@ extension StageRunner {
         try commit(segment.count, membership, worker, books) { try self.decide(segment, now, books) }
       }
     }
-    metrics.observe("purchases_batch_seconds", "Time from poll to commit of a batch", label, watch.seconds)
+    metrics.observe(
+      "purchases_batch_seconds", "Time from poll until the log's transaction of a batch begins", label, watch.seconds)
     metrics.observe("purchases_batch_records", "Records per batch", label, Double(records.count))
   }
 
@@ -153,44 +154,36 @@ extension StageRunner {
 
   private func decide(_ segment: [Incoming], _ now: Instant, _ books: (any StageStore)?) throws -> BatchOutcome {
     let stage = stage
-    let lanes: [Lane<Incoming>]
+    let decided: [(record: Incoming, actions: [Action]?)]
+    var writes: [Write] = []
     if stage.hasState {
-      lanes = try Lane.lanes(
+      let lanes = try Lane.lanes(
         of: segment, partition: \.coordinates.topicPartition, count: { _ in 1 },
         needsDependOnFacts: stage.needsDependOnFacts,
         needs: { record, facts in Self.canDecide(record, stage) ? stage.needs(record, facts) : [] },
-        fetch: books.map { books in { try books.fetch($0) } })
-    } else {
-      lanes = []
-    }
-    var decisions: [Decision] = []
-    decisions.reserveCapacity(segment.count)
-    func add(_ record: Incoming, _ actions: [Action]?) throws {
-      decisions.append(
-        Decision(record: record, actions: try actions ?? [Self.refusal(record)], moment: Self.moment(of: record, now)))
-    }
-    if stage.hasState {
-      let decided = Cores.map(lanes, piece: 1) { lane in
-        lane.works.map { record -> [Action]? in
-          guard Self.canDecide(record, stage) else { return nil }
+        fetch: { try books?.fetch($0) ?? Fetched() })
+      decided = Cores.map(lanes, piece: 1) { lane in
+        lane.works.map { record -> (Incoming, [Action]?) in
+          guard Self.canDecide(record, stage) else { return (record, nil) }
           let actions = stage.decide(record, lane.facts, Self.moment(of: record, now))
           for case .write(let write) in actions { lane.facts.apply(write) }
-          return actions
+          return (record, actions)
         }
-      }
-      for (lane, decided) in zip(lanes, decided) {
-        for (record, actions) in zip(lane.works, decided) { try add(record, actions) }
-      }
+      }.flatMap { $0 }
+      writes = lanes.flatMap(\.facts.writes)
     } else {
       // Without state no decision depends on another one.
-      let decided = Cores.map(segment) { record in
-        Self.canDecide(record, stage) ? stage.decide(record, WorkingSet(), Self.moment(of: record, now)) : nil
+      decided = Cores.map(segment) { record in
+        let canDecide = Self.canDecide(record, stage)
+        return (record, canDecide ? stage.decide(record, WorkingSet(), Self.moment(of: record, now)) : nil)
       }
-      for (record, actions) in zip(segment, decided) { try add(record, actions) }
     }
-    var outcome = try outcome(of: decisions)
+    var outcome = try outcome(
+      of: decided.map { record, actions in
+        Decision(record: record, actions: try actions ?? [Self.refusal(record)], moment: Self.moment(of: record, now))
+      })
     for record in segment { outcome.next[record.coordinates.topicPartition] = record.coordinates.offset + 1 }
-    outcome.writes = lanes.flatMap(\.facts.writes)
+    outcome.writes = writes
     return outcome
   }
 
@@ -202,7 +195,7 @@ extension StageRunner {
     let stage = stage
     let lanes = try Lane.lanes(
       of: runs, partition: \.partition, count: { $0.records.count }, needsDependOnFacts: stage.needsDependOnFacts,
-      needs: { run, facts in stage.needs(run: run, facts) }, fetch: books.map { books in { try books.fetch($0) } })
+      needs: { run, facts in stage.needs(run: run, facts) }, fetch: { try books?.fetch($0) ?? Fetched() })
     let reader = RecordReader(stage, settings.topics)
     let moment = Moment(now: now)
     let decisions = Cores.map(lanes, piece: 1) { lane in

@@ -8,6 +8,8 @@ extension StageRunner {
     guard let books, !owned.isEmpty else { return }
     let now = clock.now()
     guard try !due(books, now: now, workedOff: now).isEmpty else { return }
+    // What the log is still at would look like a record that waits.
+    try settle(worker)
     let horizon = try workedOff(now: now)
     let due = try due(books, now: now, workedOff: horizon)
     guard !due.isEmpty else { return }

@@ -166,7 +166,6 @@ public final class StageRunner {
         }
         try wake(worker)
         if settings.schedules, lastSchedule.milliseconds >= schedulePause {
-          try settle(worker)
           let watch = Stopwatch()
           try schedule(worker, books)
           schedulePause = RunnerSettings.pauseAfterSchedule(of: watch.milliseconds)

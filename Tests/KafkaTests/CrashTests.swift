@@ -50,22 +50,10 @@ struct KafkaCrashTests {
         // The door: counts what was accepted, and goes on after what was not.
         while !ready.load(ordering: .acquiring), Date() < deadline { usleep(1_000) }
         let producer = try log.producer()
+        let door = Door(producer: producer, topic: input, partitions: partitions)
         for batch in 0..<60 {
-          let values = (0..<50).map { Array("\(batch)/\($0)".utf8) }
-          let done = DispatchSemaphore(value: 0)
-          producer.publish(
-            values.enumerated().map { index, value in
-              ProducedRecord(
-                topic: input, partition: Int32(index) % partitions,
-                record: Record(key: nil, value: value, timestamp: Instant(milliseconds: 1)))
-            }
-          ) { results in
-            for (value, result) in zip(values, results) where (try? result.get()) != nil {
-              accepted.withLock { $0.append(value) }
-            }
-            done.signal()
-          }
-          done.wait()
+          let outcome = door.publish(batch: batch)
+          accepted.withLock { $0 += outcome.accepted }
         }
         published.store(true, ordering: .releasing)
         _ = producer.close(withinMilliseconds: 1_000)

@@ -63,29 +63,14 @@ struct KafkaStallTests {
       case 1:
         // The door never tries again, so that nothing but the log itself could make a record stand twice.
         let producer = try log.producer()
+        let door = Door(producer: producer, topic: input, partitions: partitions)
         var batch = 0
         while stalls.load(ordering: .acquiring) < 3 || batch < 60, Date() < deadline {
-          let values = (0..<50).map { Array("\(batch)/\($0)".utf8) }
+          let outcome = door.publish(batch: batch)
           batch += 1
-          let done = DispatchSemaphore(value: 0)
-          producer.publish(
-            values.enumerated().map { index, value in
-              ProducedRecord(
-                topic: input, partition: Int32(index) % partitions,
-                record: Record(key: nil, value: value, timestamp: Instant(milliseconds: 1)))
-            }
-          ) { results in
-            if results.allSatisfy({ (try? $0.get()) != nil }) { wholeBatches.add(1, ordering: .acquiringAndReleasing) }
-            for (value, result) in zip(values, results) {
-              if (try? result.get()) != nil {
-                accepted.withLock { $0.append(value) }
-              } else {
-                givenUp.add(1, ordering: .acquiringAndReleasing)
-              }
-            }
-            done.signal()
-          }
-          done.wait()
+          accepted.withLock { $0 += outcome.accepted }
+          if outcome.givenUp == 0 { wholeBatches.add(1, ordering: .acquiringAndReleasing) }
+          givenUp.add(outcome.givenUp, ordering: .acquiringAndReleasing)
         }
         published.store(true, ordering: .releasing)
         _ = producer.close(withinMilliseconds: 1_000)

@@ -59,12 +59,12 @@ public final class KafkaLog: EventLog {
 
   /// Asks again while the answer is "not yet": right after a topic was made, or while a partition changes its leader.
   private func patiently<T>(
-    missing: Bool = false, _ ask: (KafkaAdmin) throws(KafkaError) -> T
+    missing: Bool = false, _ ask: () throws(KafkaError) -> T
   ) throws(LogFailure) -> T {
     let deadline = KafkaClock.milliseconds() + Int64(KafkaLog.askMilliseconds)
     while true {
       do throws(KafkaError) {
-        return try ask(admin)
+        return try ask()
       } catch {
         let notYet = error.severity == .retriable || (missing && error.code == .unknownTopicOrPartition)
         guard notYet, KafkaClock.milliseconds() < deadline else { throw LogFailure(error) }
@@ -80,7 +80,7 @@ public final class KafkaLog: EventLog {
     let missing = topics.filter { counts[$0.name] == nil }
     if !missing.isEmpty {
       let new = missing.map { NewTopic($0) }
-      try patiently { admin throws(KafkaError) in
+      try patiently { () throws(KafkaError) in
         _ = try admin.createTopics(new, milliseconds: KafkaLog.askMilliseconds)
       }
       // The controller has them; the broker that we ask may learn it a moment later.
@@ -104,7 +104,7 @@ public final class KafkaLog: EventLog {
   }
 
   private func partitionCounts(_ topics: [String]) throws(LogFailure) -> [String: Int32] {
-    try patiently { admin throws(KafkaError) in
+    try patiently { () throws(KafkaError) in
       try admin.partitionCounts(of: topics, milliseconds: KafkaLog.askMilliseconds)
     }
   }
@@ -140,7 +140,7 @@ public final class KafkaLog: EventLog {
   public func committed(group: String, topic: String) throws(LogFailure) -> [Int32: Int64] {
     let partitions = try partitions(of: topic)
     let known = try self.group(group)
-    let found = try patiently { _ throws(KafkaError) in
+    let found = try patiently { () throws(KafkaError) in
       try known.committed(partitions, milliseconds: KafkaLog.askMilliseconds)
     }
     var offsets: [Int32: Int64] = [:]
@@ -185,7 +185,7 @@ public final class KafkaLog: EventLog {
   }
 
   func bounds(_ partitions: [KafkaPartition]) throws(LogFailure) -> [KafkaPartition: PartitionBounds] {
-    try patiently(missing: true) { admin throws(KafkaError) in
+    try patiently(missing: true) { () throws(KafkaError) in
       try admin.bounds(partitions, milliseconds: KafkaLog.askMilliseconds)
     }
   }
@@ -197,7 +197,7 @@ public final class KafkaLog: EventLog {
     }
     // Below zero the protocol has other meanings, and no record stands there.
     let wanted = [KafkaPartition(partition): max(0, instant.milliseconds)]
-    return try patiently { admin throws(KafkaError) in
+    return try patiently { () throws(KafkaError) in
       try admin.offsets(forTimes: wanted, milliseconds: KafkaLog.askMilliseconds)
     }[KafkaPartition(partition)] ?? nil
   }

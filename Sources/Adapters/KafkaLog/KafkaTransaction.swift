@@ -47,7 +47,8 @@ final class KafkaTransaction: Sendable {
   /// Called once.
   func wait() -> Outcome {
     done.wait()
-    return outcome.withLock { $0 } ?? .committed
+    guard let outcome = outcome.withLock({ $0 }) else { preconditionFailure("a transaction ends with an outcome") }
+    return outcome
   }
 
   private func steps() -> Outcome {

@@ -5,6 +5,7 @@ import PurchasesKafka
 extension KafkaWorker {
   /// Longest wait until an earlier transaction of our name is over and the coordinator answers.
   private static let initMilliseconds: Int32 = 30_000
+
   func commit(
     _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership
   ) throws(LogFailure) {

@@ -27,9 +27,7 @@ public final class KafkaAdmin: Sendable {
     let client = try Client(
       RD_KAFKA_PRODUCER, settings, role: KafkaProducer.role, events: RD_KAFKA_EVENT_ERROR, log: log)
     self.client = client
-    thread = PollThread(client) { [weak client] event in
-      if rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR { _ = client?.note(event) }
-    }
+    thread = PollThread(noting: client)
   }
 
   deinit { thread.stop() }

@@ -19,9 +19,7 @@ public final class KafkaGroup: Sendable {
       RD_KAFKA_CONSUMER, settings, role: role, events: RD_KAFKA_EVENT_ERROR, skipsClose: true, log: log)
     self.client = client
     self.group = group
-    thread = PollThread(client) { [weak client] event in
-      if rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR { _ = client?.note(event) }
-    }
+    thread = PollThread(noting: client)
   }
 
   deinit { thread.stop() }

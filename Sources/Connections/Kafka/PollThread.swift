@@ -39,6 +39,13 @@ final class PollThread: @unchecked Sendable {
     precondition(outcome == 0, "no thread for Kafka's events: \(outcome)")
   }
 
+  /// For a client that is only asked questions: notes the errors that it reports aside from them.
+  convenience init(noting client: Client) {
+    self.init(client) { [weak client] event in
+      if rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR { _ = client?.note(event) }
+    }
+  }
+
   deinit { rd_kafka_queue_destroy(queue) }
 
   private func run() {

@@ -138,8 +138,8 @@ public protocol LogWorker: AnyObject {
   /// to be read. After an `indefinite` failure the worker is usable again, the outcome is not known.
   func commit(
     _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership) throws(LogFailure)
-  /// The same in two halves: begins the commit, and returns while a remote log is still at it. Until `finishCommit` only
-  /// `poll` may be called.
+  /// The same in two halves: begins the commit, and returns while a remote log is still at it. Until `finishCommit` the
+  /// worker reads on (`poll`, `start`, `pause`); whatever commits, asks for offsets or lets partitions go comes after it.
   func beginCommit(
     _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership) throws(LogFailure)
   /// Waits for the commit that was begun and fails as `commit` does; does nothing where none was.

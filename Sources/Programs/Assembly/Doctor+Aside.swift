@@ -7,8 +7,6 @@ extension Doctor {
   /// Pauses between tries grow to an hour, so what has waited for three has been tried several times: Apple or the way
   /// there is out of order, or a setting is.
   private static let parkedPatience: Int64 = 3 * 3_600_000
-  /// Records read of a topic; more than that is as bad, and a person waits for the answer.
-  private static let countedRecords = 100_000
   private static let page = 500
 
   func parked(_ log: any EventLog) -> Finding {
@@ -102,14 +100,12 @@ extension Doctor {
   ) throws {
     let reader = try log.reader()
     defer { reader.close() }
-    var left = Self.countedRecords
     for (number, bounds) in try log.bounds(of: topic).sorted(by: { $0.key < $1.key }) {
       var offset = try start(number, bounds)
-      while offset < bounds.end, left > 0 {
-        let records = try reader.read(TopicPartition(topic, number), from: offset, max: min(left, Self.page))
+      while offset < bounds.end {
+        let records = try reader.read(TopicPartition(topic, number), from: offset, max: Self.page)
         guard let last = records.last else { break }
         records.forEach(body)
-        left -= records.count
         offset = last.coordinates.offset + 1
       }
     }
