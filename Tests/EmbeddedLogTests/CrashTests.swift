@@ -136,24 +136,28 @@ import Testing
     try log.ensure([spec("in"), spec("out")])
     let producer = try log.producer()
     let rounds = 15
-    var written = 0
+    let recordsPerRound = 400
     var kills = 0
-    var finished = false
-    // Each round brings more to do, so that every pair of workers is killed with work before it; then pairs go on being
-    // started until one comes to the end.
-    while !finished {
-      if kills < 2 * rounds {
-        let records = (written..<written + 400).map { number in
-          ProducedRecord(
-            topic: "in",
-            record: Record(
-              key: Array("k\(number % 31)".utf8), value: Array("\(number)".utf8), timestamp: Instant(milliseconds: 1)))
-        }
-        producer.publish(records) { _ in }
-        written += records.count
+    func worker(_ name: String, session: Int) throws -> Program {
+      try Program(["work", path, "g", name, "\(session)", "in", "out"])
+    }
+    func kill(_ program: Program) {
+      for line in program.killed() where line.hasPrefix("failed") { Issue.record("\(line)") }
+      kills += 1
+    }
+    // Each round brings more to do, so that every pair of workers is killed with work before it.
+    for round in 0..<rounds {
+      let numbers = round * recordsPerRound..<(round + 1) * recordsPerRound
+      let records = numbers.map { number in
+        ProducedRecord(
+          topic: "in",
+          record: Record(
+            key: Array("k\(number % 31)".utf8), value: Array("\(number)".utf8), timestamp: Instant(milliseconds: 1)))
       }
-      // Both are started under the names of their killed predecessors and take their places.
-      let programs = try ["w1", "w2"].map { try Program(["work", path, "g", $0, "200", "in", "out"]) }
+      producer.publish(records) { _ in }
+      // Both are started under the names of their killed predecessors and take their places. On a slow disk a session this
+      // short runs out, and shares are lost and taken over as well.
+      let programs = try ["w1", "w2"].map { try worker($0, session: 200) }
       let watched = programs[Int.random(in: 0...1, using: &random)]
       let wanted = Int.random(in: 0...4, using: &random)
       var commits = 0
@@ -161,24 +165,18 @@ import Testing
       while commits < wanted, let line = watched.line() {
         if line.hasPrefix("committed") { commits += 1 }
         if line.hasPrefix("failed") { Issue.record("\(line)") }
-        if line == "idle 3" || line == "idle 2" || line == "idle 1" { break }
-        // The other one may have everything, or nothing and all is done: then this one would be watched for ever.
+        // The other one may have everything: then this one would be watched for ever.
         if line.hasPrefix("idle") { idles += 1 }
         if idles == 50 { break }
       }
       usleep(UInt32.random(in: 0...3_000, using: &random))
-      for program in programs {
-        for line in program.killed() where line.hasPrefix("failed") { Issue.record("\(line)") }
-        kills += 1
-      }
-      let copied = try log.bounds(of: "out").values.reduce(0) { $0 + $1.end }
-      finished = kills >= 2 * rounds && copied >= Int64(written)
-      guard kills < 600 else {
-        Issue.record("no end after \(kills) kills: \(copied) of \(written) copied")
-        return
-      }
+      for program in programs { kill(program) }
     }
     #expect(producer.close(withinMilliseconds: 60_000) == 0)
+    // The last one lives until it holds all partitions and has come to their ends; how long that takes is the disk's affair.
+    let last = try worker("w1", session: 3_000)
+    #expect(last.line { $0 == "idle 3" || $0.hasPrefix("failed") } == "idle 3")
+    kill(last)
     print("CrashTests killed \(kills) workers")
     #expect(try contents(of: "out", in: log) == contents(of: "in", in: log).map { $0.map(Self.moved) })
     #expect(try log.committed(group: "g", topic: "in") == log.bounds(of: "in").mapValues(\.end))
