@@ -11,11 +11,11 @@ final class KafkaTransaction: Sendable {
     case notBegun(KafkaError)
     /// Nothing was committed, and the transaction is open still.
     case notFilled(KafkaError)
-    case notCommitted(KafkaError)
+    /// The same, though a commit was asked for: a record could not be stored.
+    case refused(KafkaError)
+    /// It may have been committed.
+    case unknown(KafkaError)
   }
-
-  /// What a step may take is what is left of the transaction's own time: librdkafka's advice.
-  static let restOfItsTime: Int32 = -1
 
   let producer: KafkaProducer
   /// Milliseconds of the clock that never jumps.
@@ -55,9 +55,11 @@ final class KafkaTransaction: Sendable {
     do throws(KafkaError) { try producer.beginTransaction() } catch { return .notBegun(error) }
     do throws(KafkaError) { try fill() } catch { return .notFilled(error) }
     do throws(KafkaError) {
-      try producer.commitTransaction(milliseconds: KafkaTransaction.restOfItsTime)
+      // librdkafka's -1 waits for as long as no broker answers, and with it the process.
+      try producer.commitTransaction(milliseconds: left)
     } catch {
-      return .notCommitted(error)
+      // When its time is over, librdkafka calls a commit that was sent a transaction to abort, too.
+      return error.severity == .abortable && error.code != .timedOut ? .refused(error) : .unknown(error)
     }
     return .committed
   }

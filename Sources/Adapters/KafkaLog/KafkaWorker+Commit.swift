@@ -5,6 +5,8 @@ import PurchasesKafka
 extension KafkaWorker {
   /// Longest wait until an earlier transaction of our name is over and the coordinator answers.
   private static let initMilliseconds: Int32 = 30_000
+  /// Longest wait for an abort. One that takes longer isn't needed: the next producer of our name aborts as well.
+  private static let abortMilliseconds: Int32 = 5_000
 
   func commit(
     _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership
@@ -39,16 +41,19 @@ extension KafkaWorker {
     committing.async { transaction.run() }
   }
 
+  /// Also a transaction that was committed ends its producer, when a connection broke under it: librdkafka 2.8 sends a
+  /// request again within the same epoch, and a broker that stood still works off both. An end that comes late would end
+  /// the next transaction in its middle: an abort loses its records, and the offsets that follow are committed without
+  /// them; a commit shows them before their offsets. The next producer has another epoch, and what comes late is fenced.
   func finishCommit() throws(LogFailure) {
     guard let transaction = begun else { return }
     begun = nil
     switch transaction.wait() {
-    case .committed: return
+    case .committed: if transaction.producer.mayHaveLateRequests { drop() }
     case .notBegun(let error): throw discard(error, began: transaction.began, otherwise: .aborted)
-    case .notFilled(let error): throw abort(transaction.producer, error, began: transaction.began)
-    case .notCommitted(let error):
-      if error.severity == .abortable { throw abort(transaction.producer, error, began: transaction.began) }
-      throw discard(error, began: transaction.began, otherwise: .indefinite)
+    case .notFilled(let error), .refused(let error):
+      throw abort(transaction.producer, error, began: transaction.began)
+    case .unknown(let error): throw discard(error, began: transaction.began, otherwise: .indefinite)
     }
   }
 
@@ -59,16 +64,13 @@ extension KafkaWorker {
   /// Ends the transaction, and with it its producer. The abort sets readers free at once, and tells whether another process
   /// has our name.
   ///
-  /// The producer never goes on: librdkafka 2.8 sends a request whose answer is late again within the same epoch, and a
-  /// broker that stood still works off both. A second abort that comes late would end the next transaction in its middle:
-  /// its records are gone, and the offsets that follow are committed without them. The next producer has another epoch,
-  /// and what comes late is fenced.
+  /// The producer never goes on: the abort may be on its way twice, see `finishCommit`.
   private func abort(_ producer: KafkaProducer, _ error: KafkaError, began: Int64) -> LogFailure {
     if error.severity == .fatal { return discard(error, began: began, otherwise: .aborted) }
     // librdkafka tells that the transaction failed; why a record did is told in its own report.
     let cause = producer.takeFirstFailure() ?? error
     do throws(KafkaError) {
-      try producer.abortTransaction(milliseconds: KafkaTransaction.restOfItsTime)
+      try producer.abortTransaction(milliseconds: KafkaWorker.abortMilliseconds)
     } catch {
       // No commit was asked for, so nothing can have been written: the next producer of our name ends what is open.
       return discard(error, began: began, otherwise: .aborted)

@@ -36,6 +36,7 @@ final class Client: @unchecked Sendable {
 
   private final class Callback: Sendable {
     let log: KafkaLogSink
+    let ended = Atomic(0)
     init(_ log: @escaping KafkaLogSink) { self.log = log }
   }
 
@@ -56,6 +57,12 @@ final class Client: @unchecked Sendable {
       if line.facility == "CONFWARN", line.message.contains(" property and will be ignored by this ") { return }
       Unmanaged<Callback>.fromOpaque(opaque).takeUnretainedValue().log(line)
     }
+    rd_kafka_conf_set_closesocket_cb(configuration) { socket, opaque in
+      if let opaque, purchases_kafka_has_sent(socket) != 0 {
+        Unmanaged<Callback>.fromOpaque(opaque).takeUnretainedValue().ended.add(1, ordering: .relaxed)
+      }
+      return close(socket)
+    }
     var text = [CChar](repeating: 0, count: Client.errorTextSize)
     guard let pointer = rd_kafka_new(kind, configuration, &text, text.count) else {
       rd_kafka_conf_destroy(configuration)
@@ -69,6 +76,9 @@ final class Client: @unchecked Sendable {
     self.callback = callback
     self.skipsClose = skipsClose
   }
+
+  /// Connections that are over after something was sent on them. Attempts at a broker that isn't there don't count.
+  var endedConnections: Int { callback.takeUnretainedValue().ended.load(ordering: .relaxed) }
 
   /// Gives the handle up without destroying it. librdkafka's destroy waits without end for a group that never answers: a few
   /// megabytes that are never freed do less harm than a process that never stops.

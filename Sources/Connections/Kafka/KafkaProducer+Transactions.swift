@@ -21,6 +21,11 @@ extension KafkaProducer {
     }
   }
 
+  /// Whether a request of this producer may still be on its way although librdkafka has sent it again: a connection broke
+  /// after something was sent on it. The broker can't tell a late request from one of the present transaction, unless a new
+  /// producer of the same transactional id has begun another epoch.
+  public var mayHaveLateRequests: Bool { client.endedConnections > 0 }
+
   public func beginTransaction() throws(KafkaError) {
     try KafkaError.check(rd_kafka_begin_transaction(client.pointer), "beginning a transaction")
   }

@@ -1,5 +1,9 @@
 #pragma once
 #include <librdkafka/rdkafka.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
 
 // rd_kafka_producev is variadic and its arguments are macros; Swift sees neither.
 static inline rd_kafka_resp_err_t purchases_kafka_produce(
@@ -24,3 +28,15 @@ static inline int purchases_kafka_flag_block(void) { return RD_KAFKA_MSG_F_BLOCK
 static inline int32_t purchases_kafka_any_partition(void) { return RD_KAFKA_PARTITION_UA; }
 static inline int64_t purchases_kafka_no_offset(void) { return RD_KAFKA_OFFSET_INVALID; }
 static inline int purchases_kafka_purge_all(void) { return RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT; }
+
+// Whether anything was ever sent on a TCP socket, also when its connection is over. glibc's struct tcp_info ends before
+// Linux's tcpi_data_segs_out (4.6 and later). When the kernel doesn't say, something may have been sent.
+static inline int purchases_kafka_has_sent(int socket) {
+  enum { data_segs_out = 156 };
+  unsigned char info[data_segs_out + sizeof(uint32_t)];
+  socklen_t size = sizeof info;
+  uint32_t segments;
+  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, info, &size) != 0 || size < sizeof info) return 1;
+  memcpy(&segments, info + data_segs_out, sizeof segments);
+  return segments > 0;
+}

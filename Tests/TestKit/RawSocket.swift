@@ -1,7 +1,7 @@
 import Glibc
 
-/// A TCP socket without any HTTP in it, for the bytes that no honest client sends.
-final class RawSocket: Sendable {
+/// A TCP socket without any protocol in it, for the bytes that no honest client sends.
+public final class RawSocket: Sendable {
   private let descriptor: Int32
 
   private init(_ descriptor: Int32) {
@@ -12,7 +12,7 @@ final class RawSocket: Sendable {
     close(descriptor)
   }
 
-  static func connect(port: UInt16) -> RawSocket? {
+  public static func connect(port: UInt16) -> RawSocket? {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = loopback(port)
     let code = withUnsafePointer(to: &address) {
@@ -24,7 +24,7 @@ final class RawSocket: Sendable {
     return code == 0 ? raw : nil
   }
 
-  static func listen() -> (RawSocket, port: UInt16) {
+  public static func listen() -> (RawSocket, port: UInt16) {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = loopback(0)
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -37,35 +37,61 @@ final class RawSocket: Sendable {
     return (RawSocket(descriptor), UInt16(bigEndian: address.sin_port))
   }
 
-  func accept() -> RawSocket {
+  /// False for what `accept` answers once the listener is shut.
+  public var isOpen: Bool { descriptor >= 0 }
+
+  /// The next caller.
+  public func accept() -> RawSocket {
     RawSocket(Glibc.accept(descriptor, nil, nil))
   }
 
   /// False once the peer is gone.
-  func send(_ text: String) -> Bool {
+  public func send(_ text: String) -> Bool {
     send(Array(text.utf8))
   }
 
-  func send(_ bytes: [UInt8]) -> Bool {
-    Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
+  public func send(_ bytes: [UInt8]) -> Bool {
+    var sent = 0
+    while sent < bytes.count {
+      let count = bytes[sent...].withUnsafeBytes {
+        Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      guard count > 0 else { return false }
+      sent += count
+    }
+    return true
   }
 
   /// What comes until the peer closes.
-  func readToEnd() -> String {
+  public func readToEnd() -> String {
     var all: [UInt8] = []
     while let chunk = read() { all += chunk }
     return String(decoding: all, as: UTF8.self)
   }
 
   /// What comes until a blank line, for the head of a message without a body.
-  func readHead() -> String {
+  public func readHead() -> String {
     var all: [UInt8] = []
     while !String(decoding: all, as: UTF8.self).hasSuffix("\r\n\r\n"), let chunk = read(limit: 1) { all += chunk }
     return String(decoding: all, as: UTF8.self)
   }
 
+  /// Exactly so many bytes; nil when the peer closes before.
+  public func read(exactly count: Int) -> [UInt8]? {
+    var all: [UInt8] = []
+    all.reserveCapacity(count)
+    while all.count < count {
+      guard let chunk = read(limit: min(count - all.count, 65_536)) else { return nil }
+      all += chunk
+    }
+    return all
+  }
+
+  /// Ends both directions; whoever reads here or at the other end comes to the end.
+  public func shut() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+
   /// Sends one byte at a time for as long as the peer takes them; returns when it has closed.
-  func drip(_ byte: UInt8, everyMilliseconds pause: Int32) {
+  public func drip(_ byte: UInt8, everyMilliseconds pause: Int32) {
     var watch = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     while send([byte]) {
       if poll(&watch, 1, pause) > 0 {
@@ -76,7 +102,7 @@ final class RawSocket: Sendable {
   }
 
   /// Closes so that the peer sees a reset.
-  func reset() {
+  public func reset() {
     var linger = linger(l_onoff: 1, l_linger: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout.size(ofValue: linger)))
   }
