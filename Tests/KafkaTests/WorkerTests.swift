@@ -150,6 +150,39 @@ struct KafkaWorkerTests {
     #expect(try reader.read(partition, from: 2, max: 10).first?.record.value == [3])
   }
 
+  /// A broker that lost an answer of ours, or whose successor did, can take us for a second process of our name. Only one
+  /// that has taken our transactional id is one; without it we come back.
+  @Test func aMemberThatIsFencedByNobodyComesBack() throws {
+    let log = try Broker.log()
+    let topic = try Broker.topic("fenced", on: log)
+    let settings = WorkerSettings(group: Broker.fresh("g"), topics: [topic], instance: "one", isStatic: true)
+    try publish(1, to: topic, partitions: 1, on: log)
+    let worker = try log.worker(settings)
+    defer { worker.close() }
+    try assign(worker)
+    let stranger = try KafkaConsumer(settings: Broker.settings(), group: settings.group, instance: settings.instance)
+    defer { stranger.close(milliseconds: 5_000) }
+    try stranger.subscribe([topic])
+    let failure = try failure(of: worker) { _ = try stranger.poll(records: 1, milliseconds: 100) }
+    #expect(failure?.kind == .unavailable, "\(failure.map { "\($0)" } ?? "it went on")")
+    // The same of a worker: it has the transactional id.
+    let second = try log.worker(settings)
+    defer { second.close() }
+    try assign(second)
+    let third = try log.worker(settings)
+    defer { third.close() }
+    let final = try self.failure(of: second) { _ = try third.poll(max: 1, waitMilliseconds: 100) }
+    #expect(final?.kind == .fenced, "\(final.map { "\($0)" } ?? "it went on")")
+  }
+
+  private func failure(of worker: any LogWorker, while body: () throws -> Void) throws -> LogFailure? {
+    for _ in 0..<300 {
+      try body()
+      do throws(LogFailure) { _ = try worker.poll(max: 1, waitMilliseconds: 100) } catch { return error }
+    }
+    return nil
+  }
+
   private func assign(_ worker: any LogWorker) throws {
     for _ in 0..<60 {
       if case .assigned = try worker.poll(max: 1, waitMilliseconds: 500) { return }

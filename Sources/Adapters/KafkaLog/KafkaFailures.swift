@@ -39,7 +39,10 @@ enum KafkaFailures {
     [.authentication, .tls, .saslAuthenticationFailed].contains(code)
   }
 
-  static func isFencing(_ error: KafkaError) -> Bool { kind(of: error) == .fenced }
+  /// Another producer has the transactional id. (A fenced member of the group is another matter.)
+  static func isOfProducer(_ error: KafkaError) -> Bool {
+    [.producerFenced, .fenced, .invalidProducerEpoch].contains(error.code)
+  }
 }
 
 extension KafkaPartition {

@@ -14,7 +14,7 @@ extension KafkaWorker {
         partitions.map { KafkaPartition($0) }, milliseconds: KafkaLog.askMilliseconds)
       return Dictionary(found.map { (TopicPartition($0.key), $0.value) }, uniquingKeysWith: { a, _ in a })
     } catch {
-      throw LogFailure(error)
+      throw failure(error)
     }
   }
 
@@ -38,7 +38,7 @@ extension KafkaWorker {
       do throws(KafkaError) {
         if consumer.isCooperative { try consumer.release(Array(moved.keys)) }
       } catch {
-        throw LogFailure(error)
+        throw failure(error)
       }
       return try take(only: wanted)
     }
@@ -65,7 +65,7 @@ extension KafkaWorker {
       let still = consumer.isCooperative ? [] : Array(paused)
       if !still.isEmpty { try consumer.pause(still) }
     } catch {
-      throw LogFailure(error)
+      throw failure(error)
     }
   }
 
@@ -76,7 +76,7 @@ extension KafkaWorker {
     do throws(KafkaError) {
       try consumer.pause(known)
     } catch {
-      throw LogFailure(error)
+      throw failure(error)
     }
   }
 
@@ -88,7 +88,7 @@ extension KafkaWorker {
     do throws(KafkaError) {
       try consumer.release(Array(asked))
     } catch {
-      throw LogFailure(error)
+      throw failure(error)
     }
   }
 }

@@ -57,7 +57,9 @@ extension KafkaWorker {
     }
   }
 
-  private var transactionMilliseconds: Int64 {
+  private var transactionMilliseconds: Int64 { KafkaWorker.transactionMilliseconds(log, settings) }
+
+  private static func transactionMilliseconds(_ log: KafkaLog, _ settings: WorkerSettings) -> Int64 {
     log.settings["transaction.timeout.ms"].flatMap { Int64($0) } ?? settings.transactionTimeoutMilliseconds
   }
 
@@ -77,10 +79,6 @@ extension KafkaWorker {
     }
     drop()
     switch KafkaFailures.kind(of: cause) {
-    case .fenced where cause.code == .fencedInstance:
-      let failure = LogFailure(.fenced, cause.description)
-      fenced = failure
-      return failure
     case .stale: return LogFailure(.stale, cause.description)
     case .refused: return LogFailure(.refused, cause.description)
     default: return LogFailure(.aborted, cause.description)
@@ -92,7 +90,7 @@ extension KafkaWorker {
     drop()
     let open = KafkaClock.milliseconds() - began
     // The coordinator fences a producer also when its transaction ran out of time; then nobody else has our name.
-    if KafkaFailures.isFencing(error), open < transactionMilliseconds {
+    if KafkaFailures.isOfProducer(error), open < transactionMilliseconds {
       let failure = LogFailure(
         .fenced, "another process runs as \(settings.instance) of group \(settings.group): \(error)")
       fenced = failure
@@ -107,27 +105,53 @@ extension KafkaWorker {
     producer = nil
   }
 
+  /// Whether another process has our name. A member that is fenced says little: a broker that lost our answer to a join
+  /// takes the same join, sent again, for a second process. The transactional id tells, since a worker takes it before
+  /// it joins: a transaction of ours is refused at its first step once somebody else has it.
+  func isTakenOver() -> Bool {
+    guard let producer, let topic = settings.topics.first else { return false }
+    defer { drop() }
+    // A member that doesn't exist: where the producer is still ours, the group refuses the offset in any case.
+    let nobody = GroupMembership(group: settings.group, generation: 0, member: "nobody", instance: nil)
+    do throws(KafkaError) {
+      try producer.beginTransaction()
+      try producer.sendOffsets(
+        [KafkaPartition(topic, 0): 0], membership: nobody, milliseconds: KafkaWorker.abortMilliseconds)
+    } catch {
+      if KafkaFailures.isOfProducer(error) { return true }
+    }
+    do throws(KafkaError) { try producer.abortTransaction(milliseconds: KafkaWorker.abortMilliseconds) } catch {
+      return KafkaFailures.isOfProducer(error)
+    }
+    return false
+  }
+
   /// The producer, or a new one: making it ends what the last one left open, one way or the other.
   func readyProducer() throws(LogFailure) -> KafkaProducer {
     if let producer { return producer }
+    let fresh = try KafkaWorker.makeProducer(log, settings)
+    producer = fresh
+    return fresh
+  }
+
+  static func makeProducer(_ log: KafkaLog, _ settings: WorkerSettings) throws(LogFailure) -> KafkaProducer {
+    let milliseconds = transactionMilliseconds(log, settings)
     // A record may not be under way for longer than its transaction; the same settings serve producers that have none.
     let own = log.settings
-      .withDefaults(["transaction.timeout.ms": String(transactionMilliseconds), "linger.ms": "5"])
-      .capped(["message.timeout.ms", "delivery.timeout.ms"], at: transactionMilliseconds)
+      .withDefaults(["transaction.timeout.ms": String(milliseconds), "linger.ms": "5"])
+      .capped(["message.timeout.ms", "delivery.timeout.ms"], at: milliseconds)
       // A request that is given up is sent again within the same epoch, and both may be worked off: not before the
       // transaction itself is over.
-      .raised(["socket.timeout.ms"], to: transactionMilliseconds)
+      .raised(["socket.timeout.ms"], to: milliseconds)
     do throws(KafkaError) {
       let fresh = try KafkaProducer(
-        settings: own,
-        transactionalId: "\(settings.group).\(settings.instance)", log: log.sink)
+        settings: own, transactionalId: "\(settings.group).\(settings.instance)", log: log.sink)
       do throws(KafkaError) {
         try fresh.initTransactions(milliseconds: KafkaWorker.initMilliseconds)
       } catch {
         fresh.close(milliseconds: 0)
         throw error
       }
-      producer = fresh
       return fresh
     } catch {
       throw LogFailure(error)

@@ -39,9 +39,16 @@ final class KafkaWorker: LogWorker {
   init(_ log: KafkaLog, _ settings: WorkerSettings) throws(LogFailure) {
     self.log = log
     self.settings = settings
-    consumer = try KafkaWorker.join(log, settings)
-    // Before the first record: what an earlier process of our name left open ends here, and that process with it.
-    _ = try readyProducer()
+    // Before anything else: what an earlier process of our name left open ends here, and that process with it. Whoever
+    // has our place in the group has our transactional id by then, see `isTakenOver`.
+    let producer = try KafkaWorker.makeProducer(log, settings)
+    self.producer = producer
+    do throws(LogFailure) {
+      consumer = try KafkaWorker.join(log, settings)
+    } catch {
+      producer.close(milliseconds: 0)
+      throw error
+    }
   }
 
   private static func join(_ log: KafkaLog, _ settings: WorkerSettings) throws(LogFailure) -> KafkaConsumer {
@@ -83,7 +90,7 @@ final class KafkaWorker: LogWorker {
       do throws(KafkaError) {
         polled = try consumer.poll(records: limit, bytes: KafkaWorker.batchBytes, milliseconds: left)
       } catch {
-        throw LogFailure(error)
+        throw failure(error)
       }
       held = polled.event
       let records = accept(polled.records)
@@ -147,11 +154,7 @@ final class KafkaWorker: LogWorker {
 
   private func fail(_ error: KafkaError, _ partition: KafkaPartition?) throws(LogFailure) -> Polled? {
     let kind = KafkaFailures.kind(of: error)
-    if kind == .fenced {
-      let failure = LogFailure(.fenced, error.description)
-      fenced = failure
-      throw failure
-    }
+    if kind == .fenced { throw failure(error) }
     if error.severity == .fatal { return try rejoin() }
     if kind == .lost, let partition {
       let position = positions[partition] ?? 0
@@ -167,6 +170,22 @@ final class KafkaWorker: LogWorker {
     if kind == .refused { throw LogFailure(error) }
     // Brokers that come and go, a coordinator that moves, a poll that came late: librdkafka goes on by itself.
     return nil
+  }
+
+  /// What a failed call of the consumer means.
+  func failure(_ error: KafkaError) -> LogFailure {
+    guard KafkaFailures.kind(of: error) == .fenced || error.code == .fatal else { return LogFailure(error) }
+    // What is under way is no reason to wait: whoever recovers asks the log what became of it.
+    do throws(LogFailure) { try finishCommit() } catch { if error.kind == .fenced { return error } }
+    guard isTakenOver() else {
+      return LogFailure(
+        .unavailable,
+        "the group took \(settings.instance) for another member, and no other process has the name: \(error)")
+    }
+    let failure = LogFailure(
+      .fenced, "another process runs as \(settings.instance) of group \(settings.group): \(error)")
+    fenced = failure
+    return failure
   }
 
   /// The consumer is beyond repair, but our identity is still ours: a new one takes its place.
