@@ -69,14 +69,16 @@ struct Derivation: Sendable {
     return ProducedRecord(topic: topics.name(.parked), record: record)
   }
 
-  func quarantined(_ stored: StoredRecord, reason: String, alarm: Bool, index: Int, count: Int) -> ProducedRecord {
+  func quarantined(_ stored: StoredRecord, reason: String, alarm: QuarantineAlarm?, index: Int, count: Int)
+    -> ProducedRecord
+  {
     var record = stored.record
     record.headers += [
       Header(SpecialHeader.quarantineReason, reason), Header(SpecialHeader.quarantineStage, stage.rawValue),
       Header(SpecialHeader.quarantineTopic, stored.coordinates.topic),
       Header(SpecialHeader.quarantinePartition, String(stored.coordinates.partition)),
       Header(SpecialHeader.quarantineOffset, String(stored.coordinates.offset)),
-      Header(SpecialHeader.quarantineAlarm, alarm ? "1" : "0"),
+      Header(SpecialHeader.quarantineAlarm, alarm?.rawValue ?? SpecialHeader.noAlarm),
       Header(SpecialHeader.quarantineIndex, String(index)), Header(SpecialHeader.quarantineCount, String(count)),
     ]
     return ProducedRecord(topic: topics.name(.quarantine), record: record)

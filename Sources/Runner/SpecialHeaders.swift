@@ -16,6 +16,8 @@ public enum SpecialHeader {
   public static let quarantineOffset = "purchases-quarantine-offset"
   /// `1` for what must never happen in a topic that only our stages write.
   public static let quarantineAlarm = "purchases-quarantine-alarm"
+  /// Its value where there is none.
+  public static let noAlarm = "none"
   public static let quarantineIndex = "purchases-quarantine-index"
   public static let quarantineCount = "purchases-quarantine-count"
 

@@ -239,7 +239,7 @@ extension StageRunner {
             "quarantined",
             [
               "stage": stage.name.rawValue, "record": decision.record.coordinates.description, "reason": reason,
-              "alarm": String(alarm),
+              "alarm": alarm?.rawValue ?? "none",
             ])
         case .park: outcome.parked += 1
         case .emit, .write: break
@@ -266,7 +266,7 @@ extension StageRunner {
     if isInternal, case .newerVersion = failure {
       throw RunnerFailure.newerEvent("\(record.coordinates): \(failure)")
     }
-    return .quarantine(reason: failure.description, alarm: isInternal)
+    return .quarantine(reason: failure.description, alarm: isInternal ? .unreadable : nil)
   }
 }
 

@@ -147,8 +147,10 @@ public final class StageRunner {
           health.recovered()
           try settled.get()
         case .revoked(let partitions, let lost):
-          logger.info(
-            "revoked", ["stage": stage.name.rawValue, "partitions": Self.list(partitions), "lost": String(lost)])
+          // Lost is what nobody asked us to give: brokers out of reach, or a stage that stood still.
+          logger.log(
+            lost ? .warning : .info, lost ? "partitions lost" : "revoked",
+            ["stage": stage.name.rawValue, "partitions": Self.list(partitions)])
           // The batch in hand is finished first. The group waits for our answer, whatever comes of it.
           let settled = Result { try settle(worker) }
           for partition in partitions {

@@ -76,7 +76,7 @@ struct SmallPipeline {
         Header("purchases-quarantine-reason", "no JSON"), Header("purchases-quarantine-stage", "verification"),
         Header("purchases-quarantine-topic", received.topic),
         Header("purchases-quarantine-partition", String(received.partition)),
-        Header("purchases-quarantine-offset", String(received.offset)), Header("purchases-quarantine-alarm", "0"),
+        Header("purchases-quarantine-offset", String(received.offset)), Header("purchases-quarantine-alarm", "none"),
         Header("purchases-quarantine-index", "0"), Header("purchases-quarantine-count", "1"),
       ]
       log.append(poison, to: .quarantine)

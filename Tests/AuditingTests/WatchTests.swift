@@ -215,7 +215,7 @@ import Testing
     let alarm = [
       Header("purchases-quarantine-stage", "ownership"), Header("purchases-quarantine-topic", "t"),
       Header("purchases-quarantine-partition", "0"), Header("purchases-quarantine-offset", "0"),
-      Header("purchases-quarantine-alarm", "1"),
+      Header("purchases-quarantine-alarm", "unreadable"),
     ]
     for (topic, headers) in [(Topic.received, envelope.headers), (.quarantine, alarm)] {
       for _ in 0..<3 {
@@ -242,7 +242,7 @@ import Testing
   @Test func aRecordInQuarantineIsAnAlarmOnlyWhereOurOwnStagesWrote() throws {
     let settings = try Fixture.settings(partitions: 1)
     let log = MemoryLog(settings.topics)
-    for alarm in ["0", "1"] {
+    for alarm in ["none", "unreadable", "contradiction"] {
       log.append(
         Record(
           key: nil, value: Array("secret".utf8),
@@ -253,9 +253,10 @@ import Testing
           ], timestamp: instant(0)), to: .quarantine)
     }
     let harness = StageHarness(AuditingStage(settings), log)
-    harness.work(TopicPartition("purchases.quarantine", 0), 2)
+    harness.work(TopicPartition("purchases.quarantine", 0), 3)
     let anomaly = try #require(harness.anomalies.first)
-    #expect(harness.anomalies.count == 1)
+    #expect(harness.anomalies.map(\.kind) == [.unreadableInInternalTopic, .contradictingNotification])
+    #expect(harness.anomalies.last?.kind.severity == .high)
     #expect(anomaly.kind == .unreadableInInternalTopic)
     #expect(anomaly.kind.severity == .highest)
     #expect(anomaly.coordinates == Coordinates(topic: "purchases.verified", partition: 3, offset: 44))

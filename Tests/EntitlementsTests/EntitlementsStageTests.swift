@@ -397,7 +397,7 @@ import Testing
     row.values[Table.account.index("document")] = .bytes([0])
     world.entitlements.tables.put(row)
     #expect(gists(world.tick(1000)) == ["expired gold", "expired member"])
-    #expect(world.quarantined.count == 1 && world.quarantined[0].hasPrefix("true"))
+    #expect(world.quarantined.count == 1 && world.quarantined[0].hasPrefix("unreadable"))
     #expect(world.tick(1001).isEmpty)
     #expect(world.quarantined.count == 1)
   }
@@ -535,7 +535,7 @@ import Testing
         topic: "purchases.owned",
         record: Record(
           key: Array(key.utf8), value: data, headers: envelope.headers, timestamp: Instant(milliseconds: 1)))
-      guard case .quarantine(_, alarm: true)? = stage.actions(places.place(record)).first else {
+      guard case .quarantine(_, alarm: .unreadable)? = stage.actions(places.place(record)).first else {
         Issue.record("not an alarm: \(key)")
         continue
       }

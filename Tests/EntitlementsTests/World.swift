@@ -82,7 +82,9 @@ final class World {
 
   private func note(_ actions: [Action]) {
     for action in actions {
-      if case .quarantine(let reason, let alarm) = action { quarantined.append("\(alarm) \(reason)") }
+      if case .quarantine(let reason, let alarm) = action {
+        quarantined.append("\(alarm?.rawValue ?? "none") \(reason)")
+      }
     }
   }
 

@@ -227,7 +227,7 @@ def judge_what_is_no_event_is_quarantined_once_byte_for_byte():
         text = {name: (value or b"").decode() for name, value in headers(message).items()}
         assert not faults("headers.schema.json#/$defs/quarantined", text), text
         assert text["purchases-quarantine-topic"] == deployment.prefix + "received"
-        assert text["purchases-quarantine-stage"] == "verification" and text["purchases-quarantine-alarm"] == "0"
+        assert text["purchases-quarantine-stage"] == "verification" and text["purchases-quarantine-alarm"] == "none"
         assert "not json" not in text["purchases-quarantine-reason"]
     reasons = " | ".join(sorted(text_of(message, "purchases-quarantine-reason") for message in found))
     for named in ("account", "ce_id", "com.example.ordered", "value"):

@@ -12,7 +12,7 @@ import Testing
   private final class Bench {
     let stage: InMemoryStage
     var places = InMemoryPlaces(partitions: 2)
-    private(set) var quarantined: [(reason: String, alarm: Bool)] = []
+    private(set) var quarantined: [(reason: String, alarm: QuarantineAlarm?)] = []
 
     init(_ settings: OwnershipSettings = OwnershipSettings()) { stage = InMemoryStage(OwnershipStage(settings)) }
 
@@ -184,7 +184,7 @@ import Testing
     #expect(bench.quarantined.isEmpty)
     let other = pro(signed: 20, token: Self.tokenA, revoked: 15).notified("abcd", "REFUND")
     #expect(gist(bench.feed(other)) == ["Production/\(Self.tokenA) owned token 1"])
-    #expect(bench.quarantined.map(\.alarm) == [true])
+    #expect(bench.quarantined.map(\.alarm) == [.contradiction])
     #expect(bench.chain?.kept.first?.rank.isRevoked == true)
   }
 
@@ -206,7 +206,7 @@ import Testing
     let period = SampleTransaction(
       "1", "gold", .autoRenewable, signed: 10, purchased: 5, expires: 50, lineItem: "9", token: Self.tokenA)
     #expect(bench.feed(period.notified("N", "DID_FAIL_TO_RENEW", subtype: "GRACE_PERIOD")).count == 1)
-    #expect(bench.quarantined.map(\.alarm) == [false])
+    #expect(bench.quarantined.map(\.alarm) == [nil])
   }
 
   // MARK: Facts, verdicts, orders
@@ -286,7 +286,7 @@ import Testing
   @Test func unreadableAndMisroutedRecordsAreAlarms() {
     let bench = Bench()
     #expect(bench.feed(pro().reported(by: "u1"), key: "Production/2").isEmpty)
-    #expect(bench.quarantined.map(\.alarm) == [true])
+    #expect(bench.quarantined.map(\.alarm) == [.unreadable])
     let envelope = Envelope(id: "x", source: "/test", type: .purchaseVerified)
     let broken = ProducedRecord(
       topic: "purchases.verified",
@@ -294,7 +294,7 @@ import Testing
         key: Array("Production/1".utf8), value: Array("{".utf8), headers: envelope.headers,
         timestamp: Instant(milliseconds: 1)))
     let actions = bench.stage.actions(bench.places.place(broken))
-    guard actions.count == 1, case .quarantine(_, alarm: true) = actions[0] else {
+    guard actions.count == 1, case .quarantine(_, alarm: .unreadable) = actions[0] else {
       Issue.record("not an alarm")
       return
     }

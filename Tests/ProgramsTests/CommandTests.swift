@@ -148,6 +148,19 @@ import Testing
     #expect(try program.run("publish", "--file", "-", input: "\n").status == 0)
   }
 
+  /// The id of a report with a proof is the proof's; what is said beside the proof makes it a report of its own.
+  @Test func aReportThatFollowsABadOneOfTheSameProofIsNoDuplicate() throws {
+    let program = try Tool()
+    func line(_ account: String, _ transaction: String) -> String {
+      #"{"type":"payment.purchased","environment":"Sandbox","account":"\#(account)","transactionId":"\#(transaction)","productId":"p","signedTransaction":"e30.e30.AA"}"#
+    }
+    let input = [line("alice", "9"), line("alice", "1"), line("bob", "1"), line("alice", "1")].joined(separator: "\n")
+    let result = try program.run("publish", "--file", "-", input: input)
+    #expect(result.status == 0)
+    #expect(result.lines == ["line 4: duplicate of line 2", "3 accepted, 1 duplicate, 0 refused"])
+    #expect(try program.run("tail", "received").lines.count == 3)
+  }
+
   @Test func aLineThatIsTooLargeIsToldTheLimit() throws {
     let program = try Tool()
     func line(_ attempt: String, _ rest: Int) -> String {

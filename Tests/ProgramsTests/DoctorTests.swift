@@ -143,7 +143,8 @@ import Testing
         (
           .quarantine,
           Record(
-            key: nil, value: nil, headers: [Header("purchases-quarantine-alarm", "1")], timestamp: ago(hours: 2))
+            key: nil, value: nil, headers: [Header("purchases-quarantine-alarm", "unreadable")],
+            timestamp: ago(hours: 2))
         ),
         (.owned, Record(key: nil, value: [], headers: [], timestamp: ago(hours: 5))),
       ], program)

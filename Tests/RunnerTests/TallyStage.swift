@@ -16,7 +16,7 @@ struct TallyStage: Stage {
 
   func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
     let value = String(decoding: record.stored.record.value ?? [], as: UTF8.self)
-    if value == "poison" { return [.quarantine(reason: "it is poison", alarm: false)] }
+    if value == "poison" { return [.quarantine(reason: "it is poison", alarm: nil)] }
     if value == "newer" { return [.stop(reason: "it is newer")] }
     let key = Self.key(record)
     let count = (facts.row(key)?["amount"].integer ?? 0) + 1

@@ -13,7 +13,7 @@ private struct NoFacts: Facts {
 
 extension Action {
   fileprivate var event: Outgoing? { if case .emit(let event) = self { event } else { nil } }
-  fileprivate var quarantine: String? { if case .quarantine(let reason, false) = self { reason } else { nil } }
+  fileprivate var quarantine: String? { if case .quarantine(let reason, nil) = self { reason } else { nil } }
   fileprivate var park: Instant? { if case .park(let until, _) = self { until } else { nil } }
 }
 

@@ -43,6 +43,8 @@ public struct AuditAnomaly: Sendable, Hashable {
     case finishedWithoutGrant = "finished-without-grant"
     /// A topic that only our stages write holds a record that can't be read.
     case unreadableInInternalTopic = "unreadable-in-internal-topic"
+    /// Two bodies came under one notification's UUID; the first one counts.
+    case contradictingNotification = "contradicting-notification"
 
     public var severity: Severity { self == .unreadableInInternalTopic ? .highest : .high }
   }

@@ -57,14 +57,22 @@ public struct Outgoing: Sendable, Hashable {
   }
 }
 
+/// Why a record in quarantine is an alarm.
+public enum QuarantineAlarm: String, Sendable, Hashable {
+  /// It lay in a topic that only our stages write, and our own stage can't read it.
+  case unreadable
+  /// It says something else than an earlier one under the same notification UUID.
+  case contradiction
+}
+
 public enum Action: Sendable {
   case emit(Outgoing)
   case write(Write)
   /// The record waits (in the topic `parked`, durably) and is handed in again at that time or later.
   case park(until: Instant, reason: String)
   /// The record can't be processed, now or later, by this program: it goes to `quarantine`, whole. `alarm` marks what must
-  /// never happen in a topic that only our stages write.
-  case quarantine(reason: String, alarm: Bool)
+  /// never happen, and auditing tells it.
+  case quarantine(reason: String, alarm: QuarantineAlarm?)
   /// The stage must not go on (an event of a newer version than this program knows).
   case stop(reason: String)
 }

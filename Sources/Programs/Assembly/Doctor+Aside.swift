@@ -36,16 +36,23 @@ extension Doctor {
   func quarantined(_ log: any EventLog) -> Finding {
     do {
       var count: Int64 = 0
-      var alarms: Int64 = 0
+      var unreadable: Int64 = 0
+      var contradictions: Int64 = 0
       try read(log, .quarantine) { stored in
         count += 1
-        if stored.record.headerText(SpecialHeader.quarantineAlarm) == "1" { alarms += 1 }
+        switch stored.record.headerText(SpecialHeader.quarantineAlarm).flatMap({ QuarantineAlarm(rawValue: $0) }) {
+        case .unreadable: unreadable += 1
+        case .contradiction: contradictions += 1
+        case nil: break
+        }
       }
       guard count > 0 else { return Finding("quarantine", .well, "nothing\(sinceText)") }
-      let alarm = alarms > 0 ? ", \(alarms) of them in a topic that only stages may write: see who else can" : ""
+      let foreign =
+        unreadable > 0 ? ", \(unreadable) of them in a topic that only stages may write: see who else can" : ""
+      let second = contradictions > 0 ? ", \(contradictions) of them a second body under a notification's UUID" : ""
       return Finding(
         "quarantine", .wrong,
-        "\(Self.count(count, "record", "records"))\(sinceText) that could not be processed\(alarm). `purchases quarantine "
+        "\(Self.count(count, "record", "records"))\(sinceText) that could not be processed\(foreign)\(second). `purchases quarantine "
           + "list` tells why; --since leaves out what you have dealt with.")
     } catch { return Finding("quarantine", error) }
   }

@@ -13,11 +13,16 @@ public struct Publication: Sendable {
 
   public struct Outcome: Sendable {
     public var accepted = 0
-    /// Lines whose id another line of this input has already.
+    /// Lines that say the same as another line of this input: the same id and the same report.
     public var duplicates: [(line: Int, sameAs: Int)] = []
     public var refused: [Refusal] = []
     /// Set when the log failed: lines from this one on may not be on the log and must be published again.
     public var failure: (line: Int, reason: LogFailure)?
+  }
+
+  private struct Said: Hashable {
+    let id: String
+    let event: ReceivedEvent
   }
 
   /// Lines that are handed over at once: enough to fill a producer's batches, little enough to hold in memory.
@@ -36,7 +41,9 @@ public struct Publication: Sendable {
   /// Publishes all lines of the input. Empty lines are passed over. Every accepted line is durable when this returns.
   public func publish(_ input: [UInt8], source: String = "/purchases/publish") -> Outcome {
     var outcome = Outcome()
-    var firstLines: [String: Int] = [:]
+    // The id of a report with a proof is the proof's. Two accounts may report one proof, and a report with a mistake in it may
+    // be followed by one without: each is a report of its own.
+    var firstLines: [Said: Int] = [:]
     var window: [(line: Int, record: ProducedRecord)] = []
     var number = 0
     for bytes in input.split(separator: 0x0a, omittingEmptySubsequences: false) {
@@ -45,11 +52,12 @@ public struct Publication: Sendable {
       guard line.contains(where: { $0 != 0x20 && $0 != 0x09 }) else { continue }
       do throws(FieldFailure) {
         let received = try ReceivedRecord(line: Array(line))
-        if let first = firstLines[received.id] {
+        let said = Said(id: received.id, event: received.event)
+        if let first = firstLines[said] {
           outcome.duplicates.append((number, first))
           continue
         }
-        firstLines[received.id] = number
+        firstLines[said] = number
         window.append((number, received.produced(to: topics, source: source, at: clock.now())))
       } catch {
         outcome.refused.append(Refusal(line: number, field: error.field, reason: error.reason))

@@ -28,7 +28,7 @@ extension Verb {
       let place =
         "\(header(SpecialHeader.quarantineTopic))/\(header(SpecialHeader.quarantinePartition))/"
         + header(SpecialHeader.quarantineOffset)
-      let isAlarm = header(SpecialHeader.quarantineAlarm) == "1"
+      let isAlarm = record.headerText(SpecialHeader.quarantineAlarm).flatMap { QuarantineAlarm(rawValue: $0) } != nil
       var group = groups[cause] ?? (0, false, place, place)
       group.count += 1
       group.alarm = group.alarm || isAlarm

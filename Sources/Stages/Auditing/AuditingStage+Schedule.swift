@@ -120,6 +120,7 @@ extension AuditAnomaly.Kind {
     case .grantedNeverFinished: "the client may finish this transaction and has not said that it did"
     case .finishedWithoutGrant: "the client finished this transaction without a permit"
     case .unreadableInInternalTopic: "a record that only stages of this pipeline may write can't be read"
+    case .contradictingNotification: "another body came under the UUID of an earlier notification"
     }
   }
 }

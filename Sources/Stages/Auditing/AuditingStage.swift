@@ -55,13 +55,17 @@ public struct AuditingStage: Stage {
     return decided
   }
 
-  /// What must never happen: our own stages wrote what our own stages can't read.
+  /// What must never happen: our own stages wrote what our own stages can't read, or one notification says two things.
   private func alarm(_ stored: StoredRecord) -> Outgoing? {
-    guard let mark = QuarantineMark(stored.record), mark.isAlarm else { return nil }
+    guard let mark = QuarantineMark(stored.record), let alarm = mark.alarm else { return nil }
+    let kind: AuditAnomaly.Kind =
+      switch alarm {
+      case .unreadable: .unreadableInInternalTopic
+      case .contradiction: .contradictingNotification
+      }
     let anomaly = AuditAnomaly(
-      kind: .unreadableInInternalTopic, coordinates: mark.origin, since: stored.record.timestamp.clamped,
-      ageMilliseconds: 0,
-      explanation: "stage \(mark.stage) could not read a record that only stages of this pipeline may write")
+      kind: kind, coordinates: mark.origin, since: stored.record.timestamp.clamped, ageMilliseconds: 0,
+      explanation: "stage \(mark.stage): \(kind.explanation)")
     return Outgoing(
       topic: .audit, key: stored.coordinates.topicPartition.description, type: .auditAnomalyFound,
       data: AuditEvent.anomaly(anomaly).data)
@@ -72,7 +76,7 @@ public struct AuditingStage: Stage {
 struct QuarantineMark: Sendable, Hashable {
   let origin: Coordinates
   let stage: String
-  let isAlarm: Bool
+  let alarm: QuarantineAlarm?
   let index: Int
   let count: Int
 
@@ -86,7 +90,7 @@ struct QuarantineMark: Sendable, Hashable {
     else { return nil }
     origin = Coordinates(topic: topic, partition: partition, offset: offset)
     self.stage = String(stage.prefix(64))
-    isAlarm = text("purchases-quarantine-alarm") == "1"
+    alarm = text("purchases-quarantine-alarm").flatMap { QuarantineAlarm(rawValue: $0) }
     index = text("purchases-quarantine-index").flatMap { Int($0) } ?? 0
     count = text("purchases-quarantine-count").flatMap { Int($0) } ?? 1
   }

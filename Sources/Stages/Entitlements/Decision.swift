@@ -39,7 +39,7 @@ struct Decision {
       let reason =
         "product \(revision.product.text) is not in the catalogue (version \(catalogue.version)) as "
         + "\(revision.type.apple): the purchase waits for it"
-      actions.append(.quarantine(reason: reason, alarm: false))
+      actions.append(.quarantine(reason: reason, alarm: nil))
     }
   }
 
@@ -155,7 +155,8 @@ struct Decision {
     row.values[Table.account.index("due_at")] = .null
     row.values[Table.account.index("waiting")] = .integer(0)
     actions.append(.write(.put(row)))
-    actions.append(.quarantine(reason: "the row of an account that is due can't be read: \(failure)", alarm: true))
+    actions.append(
+      .quarantine(reason: "the row of an account that is due can't be read: \(failure)", alarm: .unreadable))
     emitted += 1
   }
 

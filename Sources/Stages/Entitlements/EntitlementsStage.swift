@@ -69,7 +69,7 @@ public struct EntitlementsStage: Stage {
       }
     } catch {
       // Only our stages write this topic: what can't be read there must never happen.
-      return [.quarantine(reason: error.description, alarm: true)]
+      return [.quarantine(reason: error.description, alarm: .unreadable)]
     }
     return decision.actions
   }

@@ -38,7 +38,7 @@ struct Decision {
     let repeated = note(proof.event.notification, proof)
     guard let original = proof.originalTransaction else {
       // Nothing in it to fold: the second body under one UUID is kept where a person looks.
-      if repeated { actions.append(.quarantine(reason: Self.secondBody, alarm: true)) }
+      if repeated { actions.append(.quarantine(reason: Self.secondBody, alarm: .contradiction)) }
       return
     }
     var chain = try chain(proof.environment, original)
@@ -90,13 +90,13 @@ struct Decision {
             proof: proof.event.proof, report: proof.event.report)))
     }
     actions.append(.write(.put(chain.row.row)))
-    if repeated { actions.append(.quarantine(reason: Self.secondBody, alarm: true)) }
+    if repeated { actions.append(.quarantine(reason: Self.secondBody, alarm: .contradiction)) }
     if let notification = proof.event.notification, notification.subtype == "GRACE_PERIOD",
       !proof.event.parts.contains(where: { $0.kind == .renewalInfo })
     {
       // What it says of the transaction counts. That grace began can't be told without the renewal info: a person must look.
       actions.append(
-        .quarantine(reason: "a notification of a grace period has no renewal info in it", alarm: false))
+        .quarantine(reason: "a notification of a grace period has no renewal info in it", alarm: nil))
     }
   }
 

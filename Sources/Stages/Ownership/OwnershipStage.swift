@@ -83,7 +83,7 @@ public struct OwnershipStage: Stage {
       }
     } catch {
       // Only our stages write this topic: what can't be read there must never happen.
-      return [.quarantine(reason: error.description, alarm: true)]
+      return [.quarantine(reason: error.description, alarm: .unreadable)]
     }
     return decision.actions
   }

@@ -14,8 +14,8 @@ public struct VerificationStage: Stage {
   public var hasState: Bool { false }
 
   public func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
-    guard let envelope = record.event else { return [.quarantine(reason: "headers: can't be read", alarm: false)] }
-    guard let data = record.stored.record.value else { return [.quarantine(reason: "value: is missing", alarm: false)] }
+    guard let envelope = record.event else { return [.quarantine(reason: "headers: can't be read", alarm: nil)] }
+    guard let data = record.stored.record.value else { return [.quarantine(reason: "value: is missing", alarm: nil)] }
     do throws(FieldFailure) {
       let event = try ReceivedEvent(type: envelope.type, fields: Fields(fromOutside: data))
       let context = Context(
@@ -26,7 +26,7 @@ public struct VerificationStage: Stage {
       case .restore, .claimed, .spendRequested, .ordered, .operatorActed: return noted(context)
       }
     } catch {
-      return [.quarantine(reason: error.description, alarm: false)]
+      return [.quarantine(reason: error.description, alarm: nil)]
     }
   }
 
@@ -106,7 +106,7 @@ public struct VerificationStage: Stage {
         parts: proof.parts, notification: proof.notification, report: report, evidence: proof.evidence)
       return [context.emit(.verified(event), key: key)]
     case .rejected(let proof):
-      if let reason = Self.unattributable(proof) { return [.quarantine(reason: reason, alarm: false)] }
+      if let reason = Self.unattributable(proof) { return [.quarantine(reason: reason, alarm: nil)] }
       let received = ReceivedRecord(context.event, data: context.data)
       let event = PurchaseRejected(
         environment: stated ?? received.environment, proof: proof.digest, reason: proof.reason.code,
