@@ -21,7 +21,7 @@ struct KafkaLateRequestTests {
     let settings: WorkerSettings
     var worker: any LogWorker
 
-    init() throws {
+    init(isStatic: Bool = false) throws {
       let folder = OwnBroker.freshFolder()
       relay = Relay { OwnBroker.ports(in: folder).first }
       cluster = try OwnBroker(in: folder, advertised: [relay.port])
@@ -33,7 +33,7 @@ struct KafkaLateRequestTests {
       #expect(Door(producer: producer, topic: input, partitions: 1).publish(batch: 0).givenUp == 0)
       #expect(producer.close(withinMilliseconds: 1_000) == 0)
       settings = WorkerSettings(
-        group: "g", topics: [input], instance: "one", sessionTimeoutMilliseconds: 6_000,
+        group: "g", topics: [input], instance: "one", isStatic: isStatic, sessionTimeoutMilliseconds: 6_000,
         transactionTimeoutMilliseconds: 6_000)
       worker = try log.worker(settings)
       let producers = relay.count(of: Relay.Request.initProducerId)
@@ -113,6 +113,38 @@ struct KafkaLateRequestTests {
     try place.copyTheRest()
     #expect(late.wasAnswered, "nothing came late")
     try place.expectAllCopiedOnce()
+  }
+
+  /// A process stands still in the middle of a transaction for longer than its time, and a successor under its name has
+  /// begun. Its transaction ran out, so that it is fenced in any case; it must not take the name back.
+  @Test func whoStoodStillForLongDoesNotEndItsSuccessor() throws {
+    let place = try Place(isStatic: true)
+    let batch = try place.batch(max: 10)
+    let still = Gate()
+    let first = Atomic<Bool>(true)
+    place.relay.watch { request, _ in
+      if request == Relay.Request.addOffsetsToTransaction, first.exchange(false, ordering: .acquiringAndReleasing) {
+        still.pass()
+      }
+      return .pass
+    }
+    nonisolated(unsafe) let old = place
+    let outcome = onThreads(1) { _ -> LogFailure.Kind? in
+      do { try old.copy(batch) } catch { return (error as? LogFailure)?.kind }
+      return nil
+    }
+    still.awaitArrivals(1)
+    let successor = try place.log.worker(place.settings)
+    defer { successor.close() }
+    var isAssigned = false
+    while !isAssigned { if case .assigned = try successor.poll(max: 1, waitMilliseconds: 500) { isAssigned = true } }
+    let kinds = outcome.wait()
+    still.open()
+    #expect(kinds == [.fenced])
+    // The successor is still itself.
+    let record = Record(key: nil, value: [1], timestamp: Instant(milliseconds: 1))
+    try successor.commit(
+      [ProducedRecord(topic: place.output, record: record)], offsets: [:], membership: successor.membership())
   }
 
   /// No broker can be reached any more. Whoever waits hears of it within the transaction's time, and whether it was

@@ -1,3 +1,4 @@
+import Glibc
 import PurchasesContracts
 import PurchasesKafka
 
@@ -89,14 +90,26 @@ extension KafkaWorker {
   private func discard(_ error: KafkaError, began: Int64, otherwise kind: LogFailure.Kind) -> LogFailure {
     drop()
     let open = KafkaClock.milliseconds() - began
-    // The coordinator fences a producer also when its transaction ran out of time; then nobody else has our name.
-    if KafkaFailures.isOfProducer(error), open < transactionMilliseconds {
+    // The coordinator fences a producer also when its transaction ran out of time, as after a long stand-still.
+    if KafkaFailures.isOfProducer(error), open < transactionMilliseconds || isFencedAsMember() {
       let failure = LogFailure(
         .fenced, "another process runs as \(settings.instance) of group \(settings.group): \(error)")
       fenced = failure
       return failure
     }
     return LogFailure(kind, error.description)
+  }
+
+  /// Whether another static member has our place in the group: the answer to the next heartbeat tells. Waited for before we
+  /// take our transactional id again, since that would end a successor.
+  private func isFencedAsMember() -> Bool {
+    guard settings.isStatic else { return false }
+    let deadline = KafkaClock.milliseconds() + 2 * heartbeatMilliseconds
+    while KafkaClock.milliseconds() < deadline {
+      if let fatal = consumer.fatalError { return fatal.code == .fencedInstance }
+      usleep(10_000)
+    }
+    return false
   }
 
   private func drop() {

@@ -51,9 +51,20 @@ final class KafkaWorker: LogWorker {
     }
   }
 
+  private static func sessionMilliseconds(_ log: KafkaLog, _ settings: WorkerSettings) -> Int64 {
+    log.settings["session.timeout.ms"].flatMap { Int64($0) } ?? settings.sessionTimeoutMilliseconds
+  }
+
+  private static func heartbeatMilliseconds(_ log: KafkaLog, _ settings: WorkerSettings) -> Int64 {
+    log.settings["heartbeat.interval.ms"].flatMap { Int64($0) }
+      ?? max(1, min(longestHeartbeatMilliseconds, sessionMilliseconds(log, settings) / heartbeatsPerSession))
+  }
+
+  var heartbeatMilliseconds: Int64 { KafkaWorker.heartbeatMilliseconds(log, settings) }
+
   private static func join(_ log: KafkaLog, _ settings: WorkerSettings) throws(LogFailure) -> KafkaConsumer {
-    let session = log.settings["session.timeout.ms"].flatMap { Int64($0) } ?? settings.sessionTimeoutMilliseconds
-    let heartbeat = max(1, min(longestHeartbeatMilliseconds, session / heartbeatsPerSession))
+    let session = sessionMilliseconds(log, settings)
+    let heartbeat = heartbeatMilliseconds(log, settings)
     do throws(KafkaError) {
       let consumer = try KafkaConsumer(
         settings: log.settings.withDefaults([

@@ -77,6 +77,14 @@ final class Client: @unchecked Sendable {
     self.skipsClose = skipsClose
   }
 
+  /// The error that made the client unusable, where there is one.
+  var fatalError: KafkaError? {
+    var text = [CChar](repeating: 0, count: Client.errorTextSize)
+    let code = rd_kafka_fatal_error(pointer, &text, text.count)
+    guard code != RD_KAFKA_RESP_ERR_NO_ERROR else { return nil }
+    return KafkaError(.fatal, KafkaCode(code), Client.string(text))
+  }
+
   /// Connections that are over after something was sent on them. Attempts at a broker that isn't there don't count.
   var endedConnections: Int { callback.takeUnretainedValue().ended.load(ordering: .relaxed) }
 

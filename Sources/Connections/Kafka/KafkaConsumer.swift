@@ -57,6 +57,9 @@ public final class KafkaConsumer: @unchecked Sendable {
     source = EventSource(client, taking: queue)
   }
 
+  /// The error that made this consumer unusable, where there is one; `poll` tells it too.
+  public var fatalError: KafkaError? { client.fatalError }
+
   public func subscribe(_ topics: [String]) throws(KafkaError) {
     let list = PartitionList(topics.map { KafkaPartition($0, purchases_kafka_any_partition()) })
     try KafkaError.check(rd_kafka_subscribe(client.pointer, list.pointer), "subscribing to \(topics)")

@@ -164,12 +164,7 @@ public final class KafkaProducer: Sendable {
   }
 
   /// The error that made this producer unusable, where there is one.
-  public var fatalError: KafkaError? {
-    var text = [CChar](repeating: 0, count: Client.errorTextSize)
-    let code = rd_kafka_fatal_error(client.pointer, &text, text.count)
-    guard code != RD_KAFKA_RESP_ERR_NO_ERROR else { return nil }
-    return KafkaError(.fatal, KafkaCode(code), Client.string(text))
-  }
+  public var fatalError: KafkaError? { client.fatalError }
 
   /// The broker's refusal to let us in (password, certificate), where there was one.
   public var refusal: KafkaError? { client.refused }
