@@ -108,6 +108,7 @@ import Testing
       }
     }
     #expect(error?.isDiskFull == true)
+    #expect(error?.path == folder.file("a.db"), "who is told can say which file")
     #expect(!connection.isInTransaction)
     #expect(try connection.integer("SELECT count(*) FROM t") == 0)
     try connection.run("INSERT INTO t VALUES(1)")

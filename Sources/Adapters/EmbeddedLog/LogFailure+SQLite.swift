@@ -16,7 +16,9 @@ extension LogFailure {
       } else {
         .unavailable
       }
-    self.init(kind, error.isDiskFull ? "the disk or the log's size limit is full (\(error))" : error.description)
+    let place = "the log\(error.path.map { " \($0)" } ?? "")"
+    self.init(
+      kind, error.isDiskFull ? "\(place): the disk or the log's size limit is full (\(error))" : "\(place): \(error)")
   }
 
   /// Sorts an error of untyped origin.

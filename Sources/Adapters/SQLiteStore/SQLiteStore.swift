@@ -110,6 +110,6 @@ extension StoreFailure {
       } else {
         .refused
       }
-    self.init(kind, error.description)
+    self.init(kind, "the store\(error.path.map { " \($0)" } ?? ""): \(error)")
   }
 }

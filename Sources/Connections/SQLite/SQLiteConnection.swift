@@ -66,7 +66,8 @@ public final class SQLiteConnection: Sendable {
         if try scalar("PRAGMA journal_mode") == .text("wal") { return }
         let mode = try scalar("PRAGMA journal_mode=WAL")
         if mode == .text("wal") || mode == .text("memory") { return }
-        throw SQLiteError(extendedCode: SQLITE_CANTOPEN, message: "\(path): write-ahead logging is not possible here")
+        throw SQLiteError(
+          extendedCode: SQLITE_CANTOPEN, message: "write-ahead logging is not possible here", path: path)
       } catch {
         guard error.isBusy, waited < options.busyTimeout else { throw error }
         usleep(UInt32(pause) * 1000)

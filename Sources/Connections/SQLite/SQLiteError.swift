@@ -8,11 +8,14 @@ public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
   /// Extended result code: the primary one in the low byte, the detail above it.
   public let extendedCode: Int32
   public let message: String
+  /// The file that it happened with; nil where it is none of a connection's.
+  public let path: String?
 
-  public init(extendedCode: Int32, message: String) {
+  public init(extendedCode: Int32, message: String, path: String? = nil) {
     self.code = extendedCode & 0xff
     self.extendedCode = extendedCode
     self.message = message
+    self.path = path
   }
 
   /// Another connection holds the lock that was asked for, and held it longer than the busy timeout.

@@ -8,19 +8,21 @@ import Synchronization
 /// is the one call SQLite allows from elsewhere, and the lock keeps it apart from `close`.
 final class SQLiteHandle: @unchecked Sendable {
   private var database: OpaquePointer?
+  private let path: String
   private let lifetime = Mutex<Void>(())
   #if DEBUG
     private let inside = Atomic<Bool>(false)
   #endif
 
   init(path: String, flags: Int32) throws(SQLiteError) {
+    self.path = path
     var opened: OpaquePointer?
     let result = sqlite3_open_v2(path, &opened, flags, nil)
     guard result == SQLITE_OK, let opened else {
       let message = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
       let code = opened.map { sqlite3_extended_errcode($0) } ?? result
       sqlite3_close_v2(opened)
-      throw SQLiteError(extendedCode: code, message: "cannot open \(path): \(message)")
+      throw SQLiteError(extendedCode: code, message: "cannot be opened: \(message)", path: path)
     }
     sqlite3_extended_result_codes(opened, 1)
     database = opened
@@ -59,8 +61,10 @@ final class SQLiteHandle: @unchecked Sendable {
   }
 
   func failure(_ result: Int32) -> SQLiteError {
-    guard let database else { return SQLiteError(extendedCode: result, message: "the connection is closed") }
-    return SQLiteError(extendedCode: result, message: String(cString: sqlite3_errmsg(database)))
+    guard let database else {
+      return SQLiteError(extendedCode: result, message: "the connection is closed", path: path)
+    }
+    return SQLiteError(extendedCode: result, message: String(cString: sqlite3_errmsg(database)), path: path)
   }
 
   func check(_ result: Int32) throws(SQLiteError) {
