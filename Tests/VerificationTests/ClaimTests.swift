@@ -146,6 +146,11 @@ struct ClaimTests {
     #expect(
       onlySandbox.judge(store.sign(TestStore.transaction()), at: TestStore.now).code
         == "environment-not-accepted")
+    let refused = onlySandbox.judge(store.sign(TestStore.transaction()), at: TestStore.now).rejected
+    #expect(refused?.field == "environment")
+    let notification = onlySandbox.judge(store.sign(TestStore.notification([:])), at: TestStore.now).rejected
+    #expect(notification?.field == "data.environment", "the member that says it, and not the one around it")
+    #expect(notification?.reason.code == "environment-not-accepted")
     #expect(onlySandbox.judge(store.sign(sandbox), at: TestStore.now).code == "verified")
   }
 

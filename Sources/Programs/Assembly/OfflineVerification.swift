@@ -84,7 +84,8 @@ public struct OfflineVerification {
         json.field("environment", verdict.environment.rawValue)
         json.field("signedDate", verdict.signedDate.rfc3339)
         json.field("proof", verdict.digest)
-        json.field("bundleIdChecked", checksBundle)
+        // Renewal info names no app: there is nothing to hold against a bundle id.
+        json.field("bundleIdChecked", checksBundle && verdict.kind != .renewalInfo)
         if let notification = verdict.notification { json.field("notification", object: { notification.write(&$0) }) }
         json.field("parts", array: { json in for part in verdict.parts { part.write(&json) } })
         json.field("evidence", verdict.evidence)

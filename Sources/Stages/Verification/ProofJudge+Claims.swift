@@ -128,13 +128,14 @@ extension ProofJudge {
     guard let member = fields.member(name) else { throw .claim(.missingField, "\(name)") }
     guard let text = member.string else { throw .claim(.malformedField, "\(name) must be a string") }
     guard let environment = Environment(rawValue: text) else { throw .claim(.unknownEnvironment, "\(name)") }
-    try accept(environment, isLocal: isLocal)
+    try accept(environment, "\(name)", isLocal: isLocal)
     return environment
   }
 
-  func accept(_ environment: Environment, isLocal: Bool) throws(Halt) {
-    guard environment.isSignedLocally == isLocal else { throw .claim(.environmentNotOfSigner) }
-    guard settings.environments.contains(environment) else { throw .claim(.environmentNotAccepted) }
+  /// - Parameter field: what told the environment.
+  func accept(_ environment: Environment, _ field: String, isLocal: Bool) throws(Halt) {
+    guard environment.isSignedLocally == isLocal else { throw .claim(.environmentNotOfSigner, field) }
+    guard settings.environments.contains(environment) else { throw .claim(.environmentNotAccepted, field) }
   }
 
   /// The date of the proof, at which its whole chain must have been valid.

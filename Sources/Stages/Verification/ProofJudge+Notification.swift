@@ -75,7 +75,7 @@ extension ProofJudge {
     let id: String
     do { id = try token.requiredText("externalPurchaseId") } catch { throw .field(error) }
     let environment: Environment = id.hasPrefix("SANDBOX") ? .sandbox : .production
-    try accept(environment, isLocal: opened.isLocal)
+    try accept(environment, "externalPurchaseId", isLocal: opened.isLocal)
     return environment
   }
 
