@@ -14,15 +14,18 @@ public final class Logger: Sendable {
 
   private let clock: any Clock
   private let minimum: Level
+  private let muted: Set<String>
   private let write: @Sendable ([UInt8]) -> Void
   private let lock = Mutex(())
 
+  /// - Parameter muted: messages that are expected and told elsewhere. An error is never muted.
   public init(
-    clock: any Clock, minimum: Level = .info,
+    clock: any Clock, minimum: Level = .info, muted: Set<String> = [],
     write: @escaping @Sendable ([UInt8]) -> Void = { StandardError.write($0) }
   ) {
     self.clock = clock
     self.minimum = minimum
+    self.muted = muted
     self.write = write
   }
 
@@ -34,7 +37,7 @@ public final class Logger: Sendable {
   public func error(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) { log(.error, message, fields) }
 
   public func log(_ level: Level, _ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
-    guard level >= minimum else { return }
+    guard level >= minimum, level == .error || !muted.contains(message) else { return }
     var line =
       "{\"time\":\"\(clock.now().rfc3339)\",\"level\":\"\(level.rawValue)\",\"message\":\(Self.quoted(message))"
     for (name, value) in fields { line += ",\(Self.quoted(name)):\(Self.quoted(value))" }

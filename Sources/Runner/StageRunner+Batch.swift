@@ -226,6 +226,9 @@ extension StageRunner {
     let moment: Moment
   }
 
+  /// The message of the log about a record that was put into quarantine.
+  public static let quarantined = "quarantined"
+
   /// All that is to be published, in the order of the records.
   private func outcome(of decisions: [Decision]) throws -> BatchOutcome {
     var outcome = BatchOutcome()
@@ -235,8 +238,9 @@ extension StageRunner {
         case .stop(let reason): throw RunnerFailure.newerEvent("\(decision.record.coordinates): \(reason)")
         case .quarantine(let reason, let alarm):
           outcome.quarantined += 1
-          logger.warning(
-            "quarantined",
+          // With an alarm it is nothing that a deployment has on an ordinary day.
+          logger.log(
+            alarm == nil ? .warning : .error, Self.quarantined,
             [
               "stage": stage.name.rawValue, "record": decision.record.coordinates.description, "reason": reason,
               "alarm": alarm?.rawValue ?? "none",

@@ -18,6 +18,18 @@ import Testing
     #expect(text.split(separator: "\n").count == 1)
   }
 
+  @Test func whatIsExpectedIsMutedAndAnErrorNever() {
+    let lines = Mutex<[UInt8]>([])
+    let logger = Logger(
+      clock: ManualClock(), minimum: .info, muted: ["expected"], write: { bytes in lines.withLock { $0 += bytes } })
+    logger.warning("expected")
+    logger.warning("unexpected")
+    logger.error("expected")
+    let text = lines.withLock { String(decoding: $0, as: UTF8.self) }
+    #expect(text.split(separator: "\n").count == 2)
+    #expect(text.contains(#""warning","message":"unexpected""#) && text.contains(#""error","message":"expected""#))
+  }
+
   @Test func metricsAreInThePrometheusTextFormat() {
     let metrics = Metrics()
     metrics.count("records_total", "Records", ["stage": "a\"b"], by: 3)
