@@ -71,9 +71,7 @@ struct AppStoreRoutes {
       guard (1...Int64(Self.maximumAccounts)).contains(accounts) else {
         throw fields.failure("accounts", "must be 1 to \(Self.maximumAccounts)")
       }
-      // Dates of a day that is over are in nobody's future.
-      let day =
-        try fields.instant("day") ?? desk.clock.now().advanced(byMilliseconds: -Scenario.dayMilliseconds)
+      let day = try fields.instant("day") ?? Scenario.dayBefore(desk.clock.now())
       let scenario = Scenario(seed: UInt64(seed), accounts: Int(accounts), day: day)
       var settings = ScenarioPlayer.Settings(gateway: gateway, token: try fields.text("token"))
       if let seconds = try fields.integer("patience") {

@@ -16,6 +16,10 @@ public struct PlayReport: Sendable, Hashable {
   /// The first failures, in words; empty when everything was taken.
   public var failures: [String] = []
   public var failed = 0
+  /// Why no request came to the gateway at all; nil where one did.
+  public var unreachable: String?
+  /// Whether the play went on to the end of its day.
+  public var isComplete = false
 
   /// Enough to see a pattern.
   static let maximumFailures = 20
@@ -47,6 +51,8 @@ public struct PlayReport: Sendable, Hashable {
     json.field("retries", retries)
     json.field("unseenBalances", unseenBalances)
     json.field("failed", failed)
+    json.field("isComplete", isComplete)
+    if let unreachable { json.field("unreachable", unreachable) }
     json.field("failures", array: { json in for failure in failures { json.element(failure) } })
   }
 }

@@ -24,6 +24,13 @@ public struct Scenario: Sendable {
     public let lanes: [[Step]]
   }
 
+  /// Midnight of the day before: its dates are in nobody's future, and whoever plays it a second time within the day tells
+  /// the same again, byte for byte.
+  public static func dayBefore(_ now: Instant) -> Instant {
+    let today = now.milliseconds - now.milliseconds % dayMilliseconds
+    return Instant(milliseconds: today - dayMilliseconds)
+  }
+
   /// The instant of which the final state is a function: the end of the day.
   public var end: Instant { day.advanced(byMilliseconds: Self.dayMilliseconds) }
   public var steps: Int { slots.reduce(0) { $0 + $1.lanes.reduce(0) { $0 + $1.count } } }

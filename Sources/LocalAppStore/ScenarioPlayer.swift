@@ -38,6 +38,14 @@ public final class ScenarioPlayer: Sendable {
     }
   }
 
+  /// What keeps a play from going on, for who watches it.
+  public struct Trouble: Sendable, Hashable {
+    /// Requests that had no useful answer, so far.
+    public var requests = 0
+    /// What came of the last of them.
+    public var reason = ""
+  }
+
   /// How far a play is.
   public struct Progress: Sendable {
     public let slot: Int
@@ -53,6 +61,10 @@ public final class ScenarioPlayer: Sendable {
   private let clock: ScenarioClock?
   private let stopped = Atomic(false)
   let report = Mutex(PlayReport())
+  private let troubles = Mutex(Trouble())
+  private let wasAnswered = Atomic(false)
+  /// Of all clients together.
+  private let times = Mutex((waiting: Duration.zero, posting: Duration.zero))
 
   /// - Parameter clock: the clock that gateway and stages were given; nil where they keep real time, with a day in the
   ///   past.
@@ -61,29 +73,55 @@ public final class ScenarioPlayer: Sendable {
     self.settings = settings
     self.clock = clock
     client = HTTPClient(
-      HTTPClient.Settings(totalSeconds: settings.patience + 30, maxIdleHandles: max(1, settings.connections)))
+      HTTPClient.Settings(
+        connectSeconds: Self.connectSeconds, totalSeconds: settings.patience + 30,
+        maxIdleHandles: max(1, settings.connections)))
   }
 
-  /// Ends the play after the slot in hand.
+  /// A gateway that is there takes a connection in milliseconds; a person who mistyped its address waits no longer than
+  /// this to be told.
+  private static let connectSeconds = 5.0
+
+  /// Ends the play after the requests in hand; nothing is sent again.
   public func stop() { stopped.store(true, ordering: .relaxed) }
 
-  /// Plays the whole day and leaves the clock at its end. `progress` is called after each slot.
+  /// Which part of the clients' time passed in waiting for permits and balances, and not in handing something in; nil
+  /// before anything was done.
+  public var waitingShare: Double? {
+    times.withLock { times in
+      let all = times.waiting + times.posting
+      return all > .zero ? times.waiting / all : nil
+    }
+  }
+
+  var isStopped: Bool { stopped.load(ordering: .relaxed) }
+
+  /// What has been told so far; may be asked from any thread while a play is under way.
+  public var soFar: PlayReport { report.withLock { $0 } }
+  public var trouble: Trouble { troubles.withLock { $0 } }
+
+  /// Plays the whole day and leaves the clock at its end. `progress` is called after each slot. Where no connection to the
+  /// gateway comes about before it has answered anything, the play ends at once and its report says so.
   public func play(_ progress: (Progress) -> Void = { _ in }) -> PlayReport {
     var steps = 0
     let allSteps = scenario.steps
     for (number, slot) in scenario.slots.enumerated() {
-      if stopped.load(ordering: .relaxed) { break }
+      if isStopped { break }
       clock?.advance(to: slot.at)
       // Nobody goes on before everybody has done: the next slot may build on this one.
       Crew.work(slot.lanes.count, threads: settings.connections) { lane in
-        for step in slot.lanes[lane] { self.take(step) }
+        for step in slot.lanes[lane] where !self.isStopped { self.take(step) }
       }
+      if isStopped { break }
       steps += slot.lanes.reduce(0) { $0 + $1.count }
       progress(
         Progress(slot: number + 1, slots: scenario.slots.count, steps: steps, allSteps: allSteps, at: slot.at))
     }
     clock?.advance(to: scenario.end)
-    return report.withLock { $0 }
+    return report.withLock { report in
+      report.isComplete = !isStopped
+      return report
+    }
   }
 
   private func take(_ step: Step) {
@@ -91,22 +129,33 @@ public final class ScenarioPlayer: Sendable {
     case .report(let event): post(event)
     case .notify(let notification):
       let body = notification.body(scenario.authority)
-      guard post("/v1/notifications", body, isOpen: true) else { return }
+      guard timed(\.posting, { post("/v1/notifications", body, isOpen: true) }) else { return }
       report.withLock {
         $0.count(\.posted, EventType.storeNotified.rawValue)
         $0.count(\.notifications, notification.type)
       }
     case .finish(let event, let permit):
-      let answer = wait(for: permit)
+      let answer = timed(\.waiting) { wait(for: permit) }
       report.withLock { $0.count(\.permits, answer) }
       if answer.hasPrefix("finishable") { post(event) }
     case .seeBalance(let environment, let account, let unit, let amount):
-      if !sees(environment, account, unit, amount) { report.withLock { $0.unseenBalances += 1 } }
+      if !timed(\.waiting, { sees(environment, account, unit, amount) }) { report.withLock { $0.unseenBalances += 1 } }
     }
   }
 
+  private func timed<Value>(
+    _ kind: WritableKeyPath<(waiting: Duration, posting: Duration), Duration>, _ body: () -> Value
+  ) -> Value {
+    let start = ContinuousClock.now
+    let value = body()
+    let spent = ContinuousClock.now - start
+    times.withLock { $0[keyPath: kind] += spent }
+    return value
+  }
+
   private func post(_ event: Step.Report) {
-    guard post("/v1/events", event.body(scenario.authority), isOpen: false) else { return }
+    let body = event.body(scenario.authority)
+    guard timed(\.posting, { post("/v1/events", body, isOpen: false) }) else { return }
     report.withLock { $0.count(\.posted, event.type.rawValue) }
   }
 
@@ -120,14 +169,45 @@ public final class ScenarioPlayer: Sendable {
         report.withLock { $0.retries += 1 }
         usleep(UInt32(min(1000, 20 << min(attempt, 8)) * 1000))
       }
-      do {
-        let answer = try client.send(HTTPCall("POST", settings.gateway + path, headers: headers, body: body))
+      // What was not taken when somebody asked for the end is neither taken nor refused.
+      if isStopped { return false }
+      do throws(HTTPClientError) {
+        let answer = try send(HTTPCall("POST", settings.gateway + path, headers: headers, body: body))
         if (200...299).contains(answer.status) { return true }
         reason = "\(path) answered \(answer.status)"
         guard answer.status >= 500 || answer.status == 429 else { break }
-      } catch { reason = "\(path): \(error)" }
+      } catch {
+        if isOutOfReach(error) { return false }
+        reason = "\(path): \(error)"
+      }
+      note(reason)
     }
     report.withLock { $0.fail(reason) }
     return false
+  }
+
+  func send(_ call: HTTPCall) throws(HTTPClientError) -> HTTPAnswer {
+    let answer = try client.send(call)
+    wasAnswered.store(true, ordering: .relaxed)
+    return answer
+  }
+
+  func note(_ reason: String) {
+    troubles.withLock { trouble in
+      trouble.requests += 1
+      trouble.reason = reason
+    }
+  }
+
+  /// A gateway that has answered once is being restarted; one that never has is not there, or not where it is looked for.
+  private func isOutOfReach(_ error: HTTPClientError) -> Bool {
+    guard !wasAnswered.load(ordering: .relaxed) else { return false }
+    switch error {
+    case .cannotResolve, .refused, .timeout, .tls, .notHTTP, .malformedCall: break
+    case .reset, .tooLarge, .other: return false
+    }
+    report.withLock { $0.unreachable = $0.unreachable ?? error.description }
+    stop()
+    return true
   }
 }
