@@ -56,7 +56,10 @@ import Testing
     let program = try worked()
     let result = try program.run("doctor")
     #expect(result.status == 0, "\(result.output)")
-    #expect(result.lines.allSatisfy { $0.hasPrefix("ok  ") })
+    let settings = result.lines.filter { $0.hasSuffix("  (default)") }
+    #expect(settings.count == Setting.all.count, "nobody set anything, and all of it is in force")
+    #expect(result.lines.allSatisfy { $0.hasPrefix("ok  ") || settings.contains($0) })
+    #expect(settings.contains("store = sqlite:purchases.db  (default)"))
     for stage in ["verification", "ownership", "entitlements", "auditing"] {
       #expect(result.output.contains("\(stage) lag: 0 records"))
     }
@@ -64,8 +67,37 @@ import Testing
     let json = try program.run("doctor", "--json", "--catalogue", "catalogue.json")
     #expect(json.status == 0)
     let objects = try json.lines.map { try JSONDocument(parsing: Array($0.utf8)).root }
-    #expect(objects.first?["setting"]?.string == "catalogue")
-    #expect(objects.dropFirst().allSatisfy { $0["outcome"]?.string == "well" && $0["check"]?.string != nil })
+    let told = objects.filter { $0["setting"] != nil }
+    let catalogue = told.first { $0["setting"]?.string == "catalogue" }
+    #expect(catalogue?["value"]?.string == "catalogue.json" && catalogue?["origin"]?.string == "flag")
+    #expect(
+      objects.dropFirst(told.count).allSatisfy { $0["outcome"]?.string == "well" && $0["check"]?.string != nil })
+  }
+
+  @Test func theSettingsInForceAreToldWithWhereTheyComeFromAndWithoutSecrets() throws {
+    let program = try Tool(["PURCHASES_TOKEN": "abcdefghijklmnop-secret"])
+    try program.write("purchases.conf", "store = sqlite:other.db\nprefix = shop.\n")
+    let result = try program.run(
+      "doctor", "--config", "purchases.conf", "--prefix", "mine.", "--kafka", "sasl.password=hush", "--log",
+      "kafka://127.0.0.1:1")
+    for line in [
+      "store = sqlite:other.db  (file)", "prefix = mine.  (flag)", "token = ***  (environment)",
+      "kafka = sasl.password=***  (flag)", "group = purchases  (default)", "partitions = 4  (default)",
+      "environment = Production  (default)", "listen = 127.0.0.1:8080  (default)", "restore-policy = keep  (default)",
+      "audit-key = other.db.audit-key  (default)", "bundle-id = none  (default)", "verbose = false  (default)",
+    ] {
+      #expect(result.lines.contains(line), "\(line) in \(result.output)")
+    }
+    #expect(!result.output.contains("secret") && !result.output.contains("hush"))
+  }
+
+  @Test func aRecordInQuarantineThatNoStageWroteIsToldAsThat() throws {
+    let program = try worked()
+    try append([(.quarantine, Record(key: nil, value: [1], headers: [], timestamp: Instant(milliseconds: 1)))], program)
+    let result = try program.run("quarantine", "list")
+    #expect(result.status == 0)
+    #expect(result.lines.count == 1 && result.output.contains("1  not written by a stage"), "\(result.output)")
+    #expect(result.output.contains("purchases.quarantine/0/") && !result.output.contains("?"), "\(result.output)")
   }
 
   @Test func whatIsNotThereIsOutOfReach() throws {

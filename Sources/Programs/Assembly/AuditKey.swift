@@ -7,8 +7,11 @@ public enum AuditKey {
   public static let defaultName = "purchases.local/audit"
 
   static func path(_ values: SettingValues, _ deployment: Deployment) -> String {
-    if let path = values.text(.auditKey) { return path }
-    if case .sqlite(let path) = deployment.store { return path + ".audit-key" }
+    values.text(.auditKey) ?? standardPath(beside: deployment.store)
+  }
+
+  static func standardPath(beside store: StoreAddress) -> String {
+    if case .sqlite(let path) = store { return path + ".audit-key" }
     return "purchases.audit-key"
   }
 

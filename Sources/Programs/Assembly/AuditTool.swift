@@ -17,7 +17,7 @@ public struct AuditTool {
   public func verify(from folder: String?, progress: (Int64) -> Void) throws -> AuditReport {
     if let folder {
       let key = try values.text(.vkey).map { _ in try AuditKey.verifier(values, deployment) }
-      return try AuditArchive(try DiskFolder(folder, create: false)).verify(key: key, progress: progress)
+      return try AuditArchive(try DiskFolder(folder, flag: "from")).verify(key: key, progress: progress)
     }
     let key = try AuditKey.verifier(values, deployment)
     let log = try deployment.openLog()
@@ -35,7 +35,7 @@ public struct AuditTool {
     let log = try deployment.openLog()
     defer { log.close() }
     return try AuditExport(topics: deployment.topics, key: key).write(
-      try live(log), to: try DiskFolder(folder, create: true), progress: progress)
+      try live(log), to: try DiskFolder(empty: folder, flag: "to"), progress: progress)
   }
 
   /// A proof that a record is in the log, as text that stands for itself.
@@ -50,7 +50,7 @@ public struct AuditTool {
     default: throw UsageError("purchases audit prove: needs one of --offset N and --index N")
     }
     if let folder {
-      let archive = try AuditArchive(try DiskFolder(folder, create: false))
+      let archive = try AuditArchive(try DiskFolder(folder, flag: "from"))
       let key = values.text(.vkey) == nil ? archive.key : try AuditKey.verifier(values, deployment)
       return try AuditProver(topics: archive.topics, key: key).prove(
         archive, TopicPartition(archive.topics.name(topic), partition), wanted

@@ -53,6 +53,8 @@ public struct Demo {
     clock = ScenarioClock(Self.day)
     folder = try Self.folder(settings.keep)
     deployment = try Deployment(values, clock: clock)
+    // The day holds purchases of a product that the catalogue does not know, on purpose; the report counts them.
+    deployment.logger = Logger(clock: clock, minimum: .warning, muted: [StageRunner.quarantined])
     if values.text(.log) == nil { deployment.log = .embedded(path: folder + "/log.db") }
     if values.text(.store) == nil { deployment.store = .sqlite(path: folder + "/store.db") }
     if case .kafka = deployment.log, values.text(.prefix) == nil {
@@ -60,6 +62,29 @@ public struct Demo {
       let name = "demo-\(UUID().uuidString.prefix(8).lowercased())"
       deployment.topics.prefix = name + "."
       deployment.group = name
+    }
+    do { try requireNothingYet() } catch {
+      if settings.keep == nil { try? FileManager.default.removeItem(atPath: folder) }
+      throw error
+    }
+  }
+
+  /// A played day among somebody's real purchases could not be told from them, and never be taken out again.
+  private func requireNothingYet() throws(UsageError) {
+    if values.text(.store) != nil, let store = try? deployment.untouchedStore() {
+      defer { store.close() }
+      // What has no schema yet can't be read, and is empty.
+      let reader = try? store.reader()
+      defer { reader?.close() }
+      let isUsed = StageName.allCases.contains { (try? reader?.books(stage: $0.rawValue))?.group != nil }
+      if isUsed { throw UsageError("\(values.place(of: .store)): this store is in use; the demo needs one of its own") }
+    }
+    if values.text(.log) != nil, deployment.logIsThere, let log = try? deployment.openLog() {
+      defer { log.close() }
+      let isUsed = Topic.allCases.contains { topic in
+        (try? log.bounds(of: deployment.topics.name(topic)))?.values.contains { $0.end > $0.start } ?? false
+      }
+      if isUsed { throw UsageError("\(values.place(of: .log)): this log holds records; the demo needs one of its own") }
     }
   }
 
@@ -88,7 +113,8 @@ public struct Demo {
     ]
     let watch = Stopwatch()
     let service = try Service(deployment, stages: stages, catalogue: catalogue, stop: stop)
-    do { try play(service, until: stop, progress) } catch {
+    let waited: Double?
+    do { waited = try play(service, until: stop, progress) } catch {
       _ = service.close()
       throw error
     }
@@ -96,11 +122,13 @@ public struct Demo {
     let wasStopped = stop.isSet
     if let failure = service.close() { throw failure }
     guard !wasStopped else { return Outcome(lines: ["stopped before the day was over"], holds: false) }
-    return try report(catalogue, audit.verifierKey, seconds: seconds, progress)
+    return try report(catalogue, audit.verifierKey, seconds: seconds, waited: waited, progress)
   }
 
-  private func play(_ service: Service, until stop: StopSignal, _ progress: @escaping @Sendable (String) -> Void) throws
-  {
+  /// Answers which part of their time the clients waited.
+  private func play(
+    _ service: Service, until stop: StopSignal, _ progress: @escaping @Sendable (String) -> Void
+  ) throws -> Double? {
     let port = try service.openGateway(
       Gateway.Settings(http: HTTPServer.Settings(address: "127.0.0.1", port: 0), topics: deployment.topics))
     let player = ScenarioPlayer(
@@ -110,7 +138,7 @@ public struct Demo {
       progress("\(now.at.rfc3339.dropFirst(11).prefix(5))  \(now.steps) of \(now.allSteps) steps of the day")
       if stop.isSet { player.stop() }
     }
-    guard !stop.isSet else { return }
+    guard !stop.isSet else { return nil }
     guard played.failed == 0 else {
       throw LogFailure(
         .unavailable, "the gateway did not take \(played.failed) requests: \(played.failures.first ?? "")")
@@ -121,6 +149,7 @@ public struct Demo {
     // Checkpoints of what is quiet wait for log time to move on; nothing of the day is due so soon after it.
     clock.advance(to: scenario.end.advanced(byMilliseconds: Self.quietMilliseconds))
     try service.waitUntilIdle()
+    return player.waitingShare
   }
 
   private func trust() throws -> VerificationSettings {
@@ -135,7 +164,7 @@ public struct Demo {
   }
 
   private func report(
-    _ catalogue: CatalogueFile, _ key: NoteVerifier, seconds: Double, _ progress: (String) -> Void
+    _ catalogue: CatalogueFile, _ key: NoteVerifier, seconds: Double, waited: Double?, _ progress: (String) -> Void
   ) throws -> Outcome {
     let log = try deployment.openLog()
     defer { log.close() }
@@ -153,7 +182,9 @@ public struct Demo {
     let audit = try AuditVerifier(topics: deployment.topics, key: key).verify(
       try AuditTool.live(log, deployment), store: reader)
     let events = report.received.values.reduce(0, +)
-    var lines = ["A day of \(report.accounts) accounts, seed \(settings.seed)"]
+    var lines = [
+      "A day of \(settings.accounts) users, seed \(settings.seed); at its end the store knows \(report.accounts) accounts"
+    ]
     lines += DemoReport.lines("Events received, by type", report.received)
     lines += DemoReport.lines("Verdicts, by reason", report.verdicts)
     lines += DemoReport.lines("Changes of what accounts may use", report.changes)
@@ -161,6 +192,7 @@ public struct Demo {
     lines += DemoReport.lines("Credits, by product", report.credits)
     lines += DemoReport.lines("Credits that accounts hold", report.balances)
     lines += DemoReport.lines("Permits to finish, by content and reason", report.permits)
+    lines += DemoReport.lines("Put into quarantine for people to look at, by stage and reason", report.quarantined)
     let anomalies = Dictionary(uniqueKeysWithValues: audit.anomalies.map { ($0.key.rawValue, $0.value) })
     lines += anomalies.isEmpty ? ["", "No anomalies"] : DemoReport.lines("Anomalies", anomalies)
     lines += [
@@ -171,6 +203,13 @@ public struct Demo {
     lines += [
       "",
       "\(events) events in \(Self.text(seconds)) s from the first post to the last commit: \(Int(Double(events) / seconds)) events per second through all stages",
+    ]
+    // Each client does one thing after the other: where they mostly wait, more of them would make the number larger.
+    if let waited, waited > 0.5 {
+      lines.append(
+        "(the clients waited for a permit or balance \(Int(waited * 100)) % of the time: latency, not throughput)")
+    }
+    lines += [
       "", "Proofs",
       "  state at \(scenario.end)  \(digest.hex)",
       "  replay into an empty store    \(replayed.hex)  \(replayed == digest ? "the same" : "NOT THE SAME") (\(replay.records) offsets in \(Self.text(replay.seconds)) s)",

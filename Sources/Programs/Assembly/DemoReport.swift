@@ -15,7 +15,9 @@ public struct DemoReport: Sendable {
   public var credits: [String: Int64] = [:]
   public var balances: [String: Int64] = [:]
   public var permits: [String: Int] = [:]
+  /// Accounts that the store knows.
   public var accounts = 0
+  public var quarantined: [String: Int] = [:]
 
   init() {}
 
@@ -54,6 +56,11 @@ public struct DemoReport: Sendable {
       default: changes[envelope.type.rawValue, default: 0] += 1
       }
     }
+    var quarantined: [String: Int] = [:]
+    try TopicTail(log: log, topic: topics.name(.quarantine)).run(
+      from: nil, follow: false, limit: nil, until: StopSignal()
+    ) { quarantined[QuarantineCause($0).text, default: 0] += 1 }
+    self.quarantined = quarantined
     self.received = received
     self.verdicts = verdicts
     self.changes = changes

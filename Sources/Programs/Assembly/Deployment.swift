@@ -20,6 +20,12 @@ public struct Deployment: Sendable {
 
   public static let defaultLog = "sqlite:purchases.log.db"
   public static let defaultStore = "sqlite:purchases.db"
+  public static let defaultPrefix = "purchases."
+  public static let defaultGroup = "purchases"
+  /// As many as one host has cores, or a few; more of them is easier at the beginning than later.
+  public static let defaultPartitions: Int32 = 4
+  /// One broker is enough to try it; a cluster has three.
+  public static let defaultReplication: Int16 = 1
 
   /// - Parameter quietly: tools speak up only when something is wrong; services say what they do.
   public init(
@@ -27,11 +33,11 @@ public struct Deployment: Sendable {
   ) throws(UsageError) {
     log = try LogAddress(values.text(.log) ?? Self.defaultLog, kafka: values.texts(.kafka))
     store = try StoreAddress(values.text(.store) ?? Self.defaultStore)
-    let replication: Int16 = try values.number(.replication, 1...100) ?? 1
-    let partitions: Int32 = try values.number(.partitions, 1...10_000) ?? 4
+    let replication: Int16 = try values.number(.replication, 1...100) ?? Self.defaultReplication
+    let partitions: Int32 = try values.number(.partitions, 1...10_000) ?? Self.defaultPartitions
     topics = TopicSettings(
-      prefix: try Self.name(values, .prefix) ?? "purchases.", partitions: partitions, replication: replication)
-    group = try Self.name(values, .group) ?? "purchases"
+      prefix: try Self.name(values, .prefix) ?? Self.defaultPrefix, partitions: partitions, replication: replication)
+    group = try Self.name(values, .group) ?? Self.defaultGroup
     instance = try Self.name(values, .instance)
     self.clock = clock
     logger = Logger(clock: clock, minimum: try values.flag(.verbose) ? .debug : quietly ? .warning : .info)
@@ -64,6 +70,11 @@ public struct Deployment: Sendable {
       } catch { throw UsageError("--log or --kafka: \(error.reason)") }
       return try KafkaLog(checked) { _, line in logger.debug("librdkafka", ["line": line]) }
     }
+  }
+
+  /// Whether opening the log makes no new file.
+  var logIsThere: Bool {
+    if case .embedded(let path) = log { Files.exists(path) } else { true }
   }
 
   /// Opens the log and creates what topics are missing.

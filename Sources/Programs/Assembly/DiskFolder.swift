@@ -6,14 +6,25 @@ import PurchasesAuditing
 public final class DiskFolder: ArchiveFolder {
   private let path: String
 
-  public init(_ path: String, create: Bool) throws(ArchiveFailure) {
+  /// A folder to read from.
+  /// - Parameter flag: what the person gave the path with, for messages.
+  public init(_ path: String, flag: String) throws(ArchiveFailure) {
     self.path = path
-    if create, mkdir(path, 0o755) != 0, errno != EEXIST { throw ArchiveFailure(path, "can't be made") }
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
-      throw ArchiveFailure(path, "is no folder")
-    }
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw ArchiveFailure("--\(flag) \(path)", Self.reason("can't be read")) }
+    guard status.st_mode & S_IFMT == S_IFDIR else { throw ArchiveFailure("--\(flag) \(path)", "is no folder") }
   }
+
+  /// A folder to write into, made where it is missing; one with something in it is not written over.
+  public convenience init(empty path: String, flag: String) throws {
+    if mkdir(path, 0o755) != 0, errno != EEXIST {
+      throw ArchiveFailure("--\(flag) \(path)", Self.reason("can't be made"))
+    }
+    try self.init(path, flag: flag)
+    guard try names().isEmpty else { throw UsageError("--\(flag) \(path): the folder is not empty") }
+  }
+
+  private static func reason(_ what: String) -> String { "\(what): \(String(cString: strerror(errno)))" }
 
   private func opened(_ name: String, _ flags: Int32) throws(ArchiveFailure) -> Int32 {
     guard !name.contains("/"), name != ".", name != ".." else { throw ArchiveFailure(name, "is no plain name") }

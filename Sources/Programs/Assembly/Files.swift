@@ -1,15 +1,37 @@
 import Foundation
 import Glibc
 
-enum Files {
+public enum Files {
   static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 
   /// The whole of a file; the error names the setting and the path.
-  static func read(_ path: String, _ setting: Setting) throws(UsageError) -> [UInt8] {
-    guard let data = FileManager.default.contents(atPath: path) else {
-      throw UsageError("--\(setting.name) \(path): can't be read")
+  public static func read(_ path: String, _ setting: Setting) throws(UsageError) -> [UInt8] {
+    do { return try read(path) } catch { throw UsageError("--\(setting.name) \(path): can't be read: \(error.reason)") }
+  }
+
+  /// What the system says of a call that failed.
+  struct SystemFailure: Error {
+    let reason: String
+    init(_ code: Int32 = errno) { reason = String(cString: strerror(code)) }
+  }
+
+  private static let block = 1 << 16
+
+  static func read(_ path: String) throws(SystemFailure) -> [UInt8] {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw SystemFailure() }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: block)
+    while true {
+      let count = Glibc.read(descriptor, &buffer, buffer.count)
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw SystemFailure()
+      }
+      if count == 0 { return bytes }
+      bytes += buffer[..<count]
     }
-    return Array(data)
   }
 
   /// A secret of 32 bytes in a file that only its owner reads; made on first use. Two processes that make it at once end
@@ -26,14 +48,16 @@ enum Files {
     let seed = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
     let fresh = "\(path).\(getpid()).new"
     let descriptor = open(fresh, O_WRONLY | O_CREAT | O_EXCL, 0o600)
-    guard descriptor >= 0 else { throw UsageError("--\(setting.name) \(path): can't be made") }
+    guard descriptor >= 0 else {
+      throw UsageError("--\(setting.name) \(path): can't be made: \(SystemFailure().reason)")
+    }
     defer { unlink(fresh) }
     let written = write(descriptor, seed, seed.count)
     let synced = fsync(descriptor)
     close(descriptor)
     guard written == seed.count, synced == 0 else { throw UsageError("--\(setting.name) \(path): can't be written") }
     guard link(fresh, path) == 0 || errno == EEXIST else {
-      throw UsageError("--\(setting.name) \(path): can't be made")
+      throw UsageError("--\(setting.name) \(path): can't be made: \(SystemFailure().reason)")
     }
     return try read(path, setting)
   }

@@ -18,6 +18,8 @@ public struct Publication: Sendable {
     public var refused: [Refusal] = []
     /// Set when the log failed: lines from this one on may not be on the log and must be published again.
     public var failure: (line: Int, reason: LogFailure)?
+    /// Lines that are not on the log because it failed; those after the failure that were not looked at any more, too.
+    public var notOnLog = 0
   }
 
   private struct Said: Hashable {
@@ -45,11 +47,16 @@ public struct Publication: Sendable {
     // be followed by one without: each is a report of its own.
     var firstLines: [Said: Int] = [:]
     var window: [(line: Int, record: ProducedRecord)] = []
+    var lost: Set<Int> = []
     var number = 0
     for bytes in input.split(separator: 0x0a, omittingEmptySubsequences: false) {
       number += 1
       let line = bytes.last == 0x0d ? bytes.dropLast() : bytes
       guard line.contains(where: { $0 != 0x20 && $0 != 0x09 }) else { continue }
+      guard outcome.failure == nil else {
+        outcome.notOnLog += 1
+        continue
+      }
       do throws(FieldFailure) {
         let received = try ReceivedRecord(line: Array(line))
         let said = Said(id: received.id, event: received.event)
@@ -62,16 +69,20 @@ public struct Publication: Sendable {
       } catch {
         outcome.refused.append(Refusal(line: number, field: error.field, reason: error.reason))
       }
-      if window.count == Self.window {
-        send(&window, &outcome)
-        guard outcome.failure == nil else { return outcome }
-      }
+      if window.count == Self.window { send(&window, &outcome, &lost) }
     }
-    send(&window, &outcome)
+    send(&window, &outcome, &lost)
+    // A line that repeats one that is not on the log isn't there either.
+    let all = outcome.duplicates.count
+    outcome.duplicates.removeAll { lost.contains($0.sameAs) }
+    outcome.notOnLog += all - outcome.duplicates.count
     return outcome
   }
 
-  private func send(_ window: inout [(line: Int, record: ProducedRecord)], _ outcome: inout Outcome) {
+  /// - Parameter lost: gets the lines that are not on the log because it failed.
+  private func send(
+    _ window: inout [(line: Int, record: ProducedRecord)], _ outcome: inout Outcome, _ lost: inout Set<Int>
+  ) {
     guard !window.isEmpty else { return }
     for (index, result) in producer.publishAndWait(window.map(\.record)).enumerated() {
       switch result {
@@ -79,6 +90,8 @@ public struct Publication: Sendable {
       case .failure(let failure) where failure.kind == .refused:
         outcome.refused.append(Refusal(line: window[index].line, field: "event", reason: failure.reason))
       case .failure(let failure):
+        lost.insert(window[index].line)
+        outcome.notOnLog += 1
         if outcome.failure == nil { outcome.failure = (window[index].line, failure) }
       }
     }

@@ -4,10 +4,13 @@ import PurchasesLocalAppStore
 
 /// What a scenario leaves for people: the root to configure, the catalogue of its products, its report.
 public enum ScenarioFolder {
+  public static let root = "scenario-root.der"
+  public static let catalogue = "scenario-catalogue.json"
+
   public static func keep(_ scenario: Scenario, in folder: String) throws {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    try Data(scenario.authority.root.der).write(to: URL(fileURLWithPath: folder + "/scenario-root.der"))
-    try Data(DemoCatalogue.json).write(to: URL(fileURLWithPath: folder + "/scenario-catalogue.json"))
+    try Data(scenario.authority.root.der).write(to: URL(fileURLWithPath: folder + "/" + root))
+    try Data(DemoCatalogue.json).write(to: URL(fileURLWithPath: folder + "/" + catalogue))
   }
 
   public static func json(_ report: PlayReport) -> [UInt8] {

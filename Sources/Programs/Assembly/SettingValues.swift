@@ -8,7 +8,11 @@ public struct UsageError: Error, Sendable, Hashable, CustomStringConvertible {
 
 /// Values by setting, from flags over environment over file, with where each comes from.
 public struct SettingValues: Sendable {
-  public enum Origin: String, Sendable { case flag, environment, file }
+  public enum Origin: String, Sendable {
+    case flag, environment, file
+    /// Nobody set it.
+    case standard = "default"
+  }
 
   public private(set) var values: [String: (origin: Origin, values: [String])] = [:]
 
@@ -31,8 +35,8 @@ public struct SettingValues: Sendable {
   }
 
   private static func read(_ path: String, known: [Setting]) throws(UsageError) -> [String: [String]] {
-    guard let data = FileManager.default.contents(atPath: path), let text = String(data: data, encoding: .utf8) else {
-      throw UsageError("--config \(path): can't be read as UTF-8 text")
+    guard let text = String(validating: try Files.read(path, .config), as: UTF8.self) else {
+      throw UsageError("--config \(path): is not UTF-8 text")
     }
     var found: [String: [String]] = [:]
     for (index, raw) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
@@ -50,6 +54,15 @@ public struct SettingValues: Sendable {
       found[name, default: []].append(value)
     }
     return found
+  }
+
+  /// Where a setting was given, for a message about it.
+  public func place(of setting: Setting) -> String {
+    switch values[setting.name]?.origin {
+    case .environment: "\(setting.environmentName) (in the environment)"
+    case .file: "\(setting.name) (in the file of --config)"
+    case .flag, .standard, nil: "--\(setting.name)"
+    }
   }
 
   public func text(_ setting: Setting) -> String? { values[setting.name]?.values.last }

@@ -37,7 +37,8 @@ enum Output {
 
   /// Prints what went wrong and answers the exit status for it.
   static func failure(_ error: any Error) -> Int32 {
-    Output.error("purchases: \(error)")
+    let text = "\(error)"
+    Output.error(text.hasPrefix("purchases ") ? text : "purchases: \(text)")
     return error is UsageError ? ExitStatus.usage : ExitStatus.failed
   }
 
@@ -57,11 +58,9 @@ enum Output {
 
 enum Input {
   /// The whole of a file, or of standard input for `-`.
-  static func read(_ path: String, setting: String) throws(UsageError) -> [UInt8] {
-    if path == "-" { return Array(FileHandle.standardInput.readDataToEndOfFile()) }
-    guard let data = FileManager.default.contents(atPath: path) else {
-      throw UsageError("--\(setting) \(path): can't be read")
-    }
-    return Array(data)
+  static func read(_ path: String, _ setting: Setting) throws(UsageError) -> [UInt8] {
+    path == "-" ? standard() : try Files.read(path, setting)
   }
+
+  static func standard() -> [UInt8] { Array(FileHandle.standardInput.readDataToEndOfFile()) }
 }

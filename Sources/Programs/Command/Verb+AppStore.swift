@@ -7,28 +7,51 @@ import PurchasesRunner
 
 extension Setting {
   static let folder = Setting(
-    "dir", "DIR", "where the authority lives; made on first use, with root.der to configure as --anchor")
+    "dir", "DIR",
+    "serving: the authority's folder, made on first use, with root.der to configure as --anchor; playing: where "
+      + "\(ScenarioFolder.root) and \(ScenarioFolder.catalogue) are put")
   static let asStore = Setting(
     "as-store", nil, "sign Xcode and LocalTesting payloads with the store's chain, as a forger would")
   static let gatewayURL = Setting("gateway", "URL", "play a scenario against this gateway, report and end")
-  static let day = Setting("day", "TIME", "midnight of the scenario's day (RFC 3339; default 24 hours ago)")
+  static let day = Setting("day", "TIME", "midnight of the scenario's day (RFC 3339; default yesterday's, UTC)")
 }
 
 extension Verb {
+  private static let defaultListen = "127.0.0.1:8090"
+  private static let defaultAccounts = 200
+
   static let appstore = Verb(
     words: ["appstore"], summary: "A local App Store: serves signing and scenarios over HTTP, or plays one scenario",
-    settings: [.folder, .listen, .gatewayURL, .token, .seed, .accounts, .day, .json],
+    notes: [
+      "Without --gateway it serves until it is stopped: signing under the authority in --dir, and scenarios on request.",
+      "With --gateway it plays one scenario. That is signed under a root of its own, made from --seed, and sells its own",
+      "products: with --dir it writes \(ScenarioFolder.root) and \(ScenarioFolder.catalogue) there before its first request,",
+      "also where no gateway answers yet. Start the gateway and stages with",
+      "  --anchor DIR/\(ScenarioFolder.root) --catalogue DIR/\(ScenarioFolder.catalogue)",
+      "  --bundle-id \(DemoCatalogue.bundleID) --app-apple-id \(DemoCatalogue.appAppleID)",
+      "and play again. A gateway that restarts in mid-play is waited for; one that is not there is told at once.",
+    ],
+    settings: [
+      .folder,
+      .listen.explained("serving: where the local App Store listens (default \(defaultListen); port 0: any)"),
+      .gatewayURL, .token.explained("playing: the bearer token that the gateway asks for", repeatable: false),
+      .seed.explained("playing: the same seed gives the same scenario (default 1)"),
+      .accounts.explained("playing: how many users take part (default \(defaultAccounts))"),
+      .day.explained("playing: \(Setting.day.help)"), .json.explained("playing: print the report as JSON"),
+    ],
     examples: [
       "purchases appstore --dir store --listen 127.0.0.1:8090",
       "purchases appstore --dir store --gateway http://127.0.0.1:8080 --seed 7 --accounts 200",
     ],
-    statuses: [(1, "it could not listen, or the gateway did not take everything")]
+    statuses: [
+      (1, "it could not listen, the gateway can't be reached or did not take everything, or the play was stopped")
+    ]
   ) { call in
     let stop = StopSignal()
     Signals.stop(stop)
     if let gateway = call.values.text(.gatewayURL) { return try play(call, gateway, stop) }
     let authority = try authority(call)
-    let address = try Address(call.values.text(.listen) ?? "127.0.0.1:8090", setting: .listen)
+    let address = try Address(call.values.text(.listen) ?? defaultListen, setting: .listen)
     let server = try AppStoreServer(
       authority, settings: HTTPServer.Settings(address: address.host, port: address.port), clock: SystemClock())
     Output.error("the local App Store listens on \(Address(host: address.host, port: server.port))")
@@ -44,42 +67,53 @@ extension Verb {
   }
 
   private static func play(_ call: Call, _ gateway: String, _ stop: StopSignal) throws -> Int32 {
-    let day =
-      try instant(call, .day) ?? SystemClock().now().advanced(byMilliseconds: -Scenario.dayMilliseconds)
+    guard gateway.hasPrefix("http://") || gateway.hasPrefix("https://") else {
+      throw UsageError("--gateway: must be a URL, such as http://127.0.0.1:8080")
+    }
+    let asJSON = try call.values.flag(.json)
+    let day = try instant(call, .day) ?? Scenario.dayBefore(SystemClock().now())
     let scenario = Scenario(
       seed: try call.values.number(.seed, 0...UInt64.max) ?? 1,
-      accounts: try call.values.number(.accounts, 1...1_000_000) ?? 200, day: day)
-    if let folder = call.values.text(.folder) {
-      // A scenario signs under a root of its own, made from its seed: here is what to configure as --anchor.
-      try ScenarioFolder.keep(scenario, in: folder)
-    }
+      accounts: try call.values.number(.accounts, 1...1_000_000) ?? defaultAccounts, day: day)
+    // A scenario signs under a root of its own, made from its seed: a deployment needs it before it can take anything.
+    let folder = call.values.text(.folder)
+    if let folder { try ScenarioFolder.keep(scenario, in: folder) }
     let player = ScenarioPlayer(
       scenario, ScenarioPlayer.Settings(gateway: gateway, token: call.values.text(.token)), clock: nil)
-    let report = player.play { now in
-      Output.progress("\(now.steps) of \(now.allSteps) steps")
-      if stop.isSet { player.stop() }
+    let report = ScenarioWatch(player).play(until: stop)
+    if let reason = report.unreachable {
+      let written = folder.map { "; \($0) holds the root and the catalogue that it needs" } ?? ""
+      Output.error(
+        "purchases: --gateway \(Redaction.address(gateway)): the gateway can't be reached (\(reason))\(written)")
+      return ExitStatus.failed
     }
-    Output.endProgress()
-    if try call.values.flag(.json) {
+    if asJSON {
       Output.bytes(ScenarioFolder.json(report))
     } else {
       for line in DemoReport.lines("Events that the gateway took, by type", report.posted) { Output.line(line) }
       for line in DemoReport.lines("Answers to who wanted to finish", report.permits) { Output.line(line) }
       for line in report.failures { Output.line("failed: \(line)") }
     }
+    guard report.isComplete else {
+      Output.error("purchases: stopped before the scenario was over")
+      return ExitStatus.failed
+    }
     return report.failed == 0 ? 0 : ExitStatus.failed
   }
 
   static let appstoreSign = Verb(
     words: ["appstore", "sign"], summary: "Sign a payload from standard input and print the JWS",
-    settings: [.kind, .folder, .asStore],
+    settings: [
+      .kind.explained("what the payload is: \(ProofKind.allCases.map(\.rawValue).joined(separator: ", ")); needed"),
+      .folder.explained("the authority's folder, made on first use, with root.der to configure as --anchor"), .asStore,
+    ],
     examples: ["purchases appstore sign --kind transaction --dir store < payload.json > transaction.jws"]
   ) { call in
     guard let kind = call.values.text(.kind).flatMap({ ProofKind(rawValue: $0) }) else {
       throw UsageError("--kind: must be one of \(ProofKind.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     let authority = try authority(call)
-    let payload = try Input.read("-", setting: "payload")
+    let payload = Input.standard()
     do {
       Output.line(try authority.sign(kind, payload: payload, asStore: try call.values.flag(.asStore)))
     } catch let failure as SigningFailure { throw UsageError("the payload: \(failure)") }

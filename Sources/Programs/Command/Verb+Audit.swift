@@ -113,7 +113,7 @@ extension Verb {
       throw UsageError("purchases audit check: needs --file F (or --file -)")
     }
     do {
-      let shown = try AuditTool(call.values).check(try Input.read(file, setting: "file"))
+      let shown = try AuditTool(call.values).check(try Input.read(file, .file))
       Output.line(
         "the proof holds: record \(shown.index) of \(shown.partition), of \(shown.size) signed for, root \(shown.root)")
       return 0

@@ -25,7 +25,7 @@ extension Verb {
     guard let file = call.values.text(.file) else {
       throw UsageError("purchases publish: needs --file F (or --file -)")
     }
-    let input = try Input.read(file, setting: "file")
+    let input = try Input.read(file, .file)
     let deployment = try Deployment(call.values)
     let log = try deployment.openLogWithTopics()
     defer { log.close() }
@@ -44,7 +44,9 @@ extension Verb {
       Output.line(
         "line \(failure.line): not on the log (\(failure.reason)); publish this line and those after it again")
     }
-    Output.line("\(outcome.accepted) accepted, \(outcome.duplicates.count) duplicate, \(outcome.refused.count) refused")
+    let lost = outcome.notOnLog > 0 ? ", \(outcome.notOnLog) not on the log" : ""
+    Output.line(
+      "\(outcome.accepted) accepted, \(outcome.duplicates.count) duplicate, \(outcome.refused.count) refused\(lost)")
   }
 
   private static func json(_ outcome: Publication.Outcome) -> [UInt8] {
@@ -75,6 +77,7 @@ extension Verb {
       if let failure = outcome.failure {
         json.field("failedAtLine", failure.line)
         json.field("failure", failure.reason.description)
+        json.field("notOnLog", outcome.notOnLog)
       }
     }
     return writer.bytes + [0x0a]
@@ -88,7 +91,8 @@ extension Verb {
   ) { call in
     guard let topic = Topic(rawValue: call.arguments[0]) else {
       throw UsageError(
-        "purchases tail: \(Topic.allCases.map(\.rawValue).joined(separator: ", ")), not \(call.arguments[0])")
+        "purchases tail: TOPIC must be one of \(Topic.allCases.map(\.rawValue).joined(separator: ", ")), and not "
+          + call.arguments[0])
     }
     let stop = StopSignal()
     Signals.stop(stop)

@@ -22,18 +22,12 @@ extension Verb {
     try TopicTail(log: log, topic: deployment.topics.name(.quarantine)).run(
       from: nil, follow: false, limit: nil, until: StopSignal()
     ) { stored in
-      let record = stored.record
-      func header(_ name: String) -> String { record.headerText(name) ?? "?" }
-      let cause = "\(header(SpecialHeader.quarantineStage)): \(header(SpecialHeader.quarantineReason))"
-      let place =
-        "\(header(SpecialHeader.quarantineTopic))/\(header(SpecialHeader.quarantinePartition))/"
-        + header(SpecialHeader.quarantineOffset)
-      let isAlarm = record.headerText(SpecialHeader.quarantineAlarm).flatMap { QuarantineAlarm(rawValue: $0) } != nil
-      var group = groups[cause] ?? (0, false, place, place)
+      let cause = QuarantineCause(stored)
+      var group = groups[cause.text] ?? (0, false, cause.place, cause.place)
       group.count += 1
-      group.alarm = group.alarm || isAlarm
-      group.last = place
-      groups[cause] = group
+      group.alarm = group.alarm || cause.isAlarm
+      group.last = cause.place
+      groups[cause.text] = group
     }
     let asJSON = try call.values.flag(.json)
     for (cause, group) in groups.sorted(by: { ($1.value.count, $0.key) < ($0.value.count, $1.key) }) {
@@ -68,10 +62,7 @@ extension Verb {
   ) { call in
     let asJSON = try call.values.flag(.json)
     let since = try instant(call, .since)
-    for setting in Setting.all {
-      guard let found = call.values.values[setting.name] else { continue }
-      for value in found.values { print(setting.name, mask(setting, value), found.origin, asJSON: asJSON) }
-    }
+    for setting in EffectiveSetting.all(call.values) { print(setting, asJSON: asJSON) }
     let deployment = try Deployment(call.values)
     let findings = Doctor(deployment, call.values, since: since).findings()
     for finding in findings { print(finding, asJSON: asJSON) }
@@ -79,13 +70,15 @@ extension Verb {
     return findings.contains { $0.outcome == .wrong } ? ExitStatus.found : 0
   }
 
-  private static func print(_ setting: String, _ value: String, _ origin: SettingValues.Origin, asJSON: Bool) {
-    guard asJSON else { return Output.line("\(setting) = \(value)  (\(origin.rawValue))") }
+  private static func print(_ setting: EffectiveSetting, asJSON: Bool) {
+    guard asJSON else {
+      return Output.line("\(setting.name) = \(setting.value ?? "none")  (\(setting.origin.rawValue))")
+    }
     var writer = JSONWriter()
     writer.object { json in
-      json.field("setting", setting)
-      json.field("value", value)
-      json.field("origin", origin.rawValue)
+      json.field("setting", setting.name)
+      json.field("value", setting.value)
+      json.field("origin", setting.origin.rawValue)
     }
     Output.bytes(writer.bytes + [0x0a])
   }
@@ -107,18 +100,5 @@ extension Verb {
       json.field("text", finding.text)
     }
     Output.bytes(writer.bytes + [0x0a])
-  }
-
-  /// Secrets stay out of what is printed: tokens, passwords in an address, and librdkafka's own.
-  private static func mask(_ setting: Setting, _ value: String) -> String {
-    if setting.isSecret { return "***" }
-    if setting == .kafka, let mark = value.firstIndex(of: "=") {
-      let name = value[..<mark].lowercased()
-      let isSecret = ["password", "secret", "key.pem", "token", "jaas", "oauthbearer.config"].contains {
-        name.contains($0)
-      }
-      return isSecret ? value[...mark] + "***" : value
-    }
-    return Redaction.address(value)
   }
 }

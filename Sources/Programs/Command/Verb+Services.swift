@@ -37,7 +37,8 @@ extension Verb {
   ) { call in
     guard let name = StageName(rawValue: call.arguments[0]) else {
       throw UsageError(
-        "purchases stage: \(StageName.allCases.map(\.rawValue).joined(separator: ", ")), not \(call.arguments[0])")
+        "purchases stage: STAGE must be one of \(StageName.allCases.map(\.rawValue).joined(separator: ", ")), and not "
+          + call.arguments[0])
     }
     return try service(call, stages: [name], gateway: false)
   }

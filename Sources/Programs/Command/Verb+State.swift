@@ -7,14 +7,18 @@ import PurchasesRunner
 extension Setting {
   static let account = Setting("account", "A", "the account")
   static let entitlement = Setting("entitlement", "NAME", "only changes of this entitlement, unit of credits or proof")
+  static let keptCatalogue = Setting.catalogue.explained(
+    "the catalogue of products (JSON; default: the one that the entitlements stage started with last)")
   static let into = Setting("into", "URL", "the store to build: sqlite:PATH or postgres://…")
+  static let anyEnvironment = Setting.environment.explained(
+    "only this environment: Production, Sandbox, Xcode or LocalTesting (default: every one that knows the account)")
   static let reason = Setting("reason", "TEXT", "why; it goes into the log with your name")
 }
 
 extension Verb {
   static let state = Verb(
     words: ["state"], summary: "What an account may use: entitlements, balances and permits, from the store",
-    settings: [.account, .environment, .at, .catalogue, .json] + Setting.connection,
+    settings: [.account, .anyEnvironment, .at, .keptCatalogue, .json] + Setting.connection,
     examples: ["purchases state --account 0f4c… --at 2026-11-30T12:00:00Z --json"],
     statuses: [(1, "the store can't be read"), (ExitStatus.found, "no such account")]
   ) { call in
@@ -65,7 +69,7 @@ extension Verb {
 
   static let explain = Verb(
     words: ["explain"], summary: "The chain of events behind what an account may use",
-    settings: [.account, .environment, .entitlement, .json] + Setting.connection,
+    settings: [.account, .anyEnvironment, .entitlement, .json] + Setting.connection,
     examples: ["purchases explain --account 0f4c… --entitlement pro"],
     statuses: [(1, "log or store can't be read"), (ExitStatus.found, "there is nothing to explain")]
   ) { call in
@@ -142,7 +146,11 @@ extension Verb {
   static let replay = Verb(
     words: ["replay"], summary: "Run a stage again from the recorded input into another store; nothing live is touched",
     arguments: ["STAGE"],
-    settings: [.into, .at, .reason, .catalogue, .environment, .restorePolicy, .json] + Setting.connection,
+    settings: [
+      .into, .at.explained("compare the states at this time (RFC 3339; default now)"), .reason, .keptCatalogue,
+      .environment,
+      .restorePolicy, .json,
+    ] + Setting.connection,
     examples: [
       "purchases replay entitlements --into sqlite:shadow.db --catalogue catalogue.json --reason 'check of the backup'"
     ],
@@ -154,7 +162,7 @@ extension Verb {
     let stop = StopSignal()
     Signals.stop(stop)
     guard let name = StageName(rawValue: call.arguments[0]), name == .entitlements || name == .ownership else {
-      throw UsageError("purchases replay: entitlements or ownership, not \(call.arguments[0])")
+      throw UsageError("purchases replay: STAGE must be entitlements or ownership, and not \(call.arguments[0])")
     }
     guard let target = call.values.text(.into) else { throw UsageError("purchases replay: needs --into URL") }
     let deployment = try Deployment(call.values)

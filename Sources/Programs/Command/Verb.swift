@@ -5,6 +5,8 @@ struct Verb: Sendable {
   /// Its words, such as `["audit", "verify"]`.
   let words: [String]
   let summary: String
+  /// What more there is to know before the first use; whole lines of the help.
+  var notes: [String] = []
   /// Names of the arguments that are not flags, such as `TOPIC`.
   var arguments: [String] = []
   var optionalArguments: [String] = []
@@ -20,6 +22,7 @@ struct Verb: Sendable {
     let usage =
       ["purchases", name] + arguments + optionalArguments.map { "[\($0)]" } + (settings.isEmpty ? [] : ["[OPTION ...]"])
     var text = "\(summary)\n\nUsage: \(usage.joined(separator: " "))\n"
+    if !notes.isEmpty { text += "\n" + notes.joined(separator: "\n") + "\n" }
     if !settings.isEmpty {
       text += "\nOptions:\n"
       for setting in settings {

@@ -29,7 +29,7 @@ public struct AuditExport: Sendable {
   public func write(
     _ log: any AuditedLog, to folder: any ArchiveFolder, progress: (Int64) -> Void = { _ in }
   ) throws -> Outcome {
-    guard try folder.names().isEmpty else { throw ArchiveFailure("folder", "is not empty") }
+    guard try folder.names().isEmpty else { throw ArchiveFailure("the folder", "is not empty") }
     var outcome = Outcome()
     var manifest = ArchiveManifest(key: key, prefix: topics.prefix, isComplete: log.isComplete)
     for topic in [Topic.received, .parked, .verified, .owned] {
