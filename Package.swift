@@ -118,7 +118,7 @@ let package = Package(
         "PurchasesLocalAppStore", "PurchasesVerification", "PurchasesHTTPServer", "PurchasesHTTPClient",
       ]),
     tests("Producer", core + ["PurchasesProducer", "PurchasesEmbeddedLog"]),
-    tests("Programs", core + computation + ["PurchasesAssembly"]),
+    tests("Programs", core + computation + ["PurchasesAssembly", "PurchasesRunner"]),
     tests("Room", []),
     // Measures, beside plain loops in C; no product, nothing ships it.
     .executableTarget(

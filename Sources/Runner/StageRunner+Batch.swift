@@ -103,6 +103,7 @@ extension StageRunner {
     var conflicts = 0
     while true {
       let outcome = try decide()
+      CrashPoint.decided.reach()
       try settle(worker)
       if let books {
         do throws(StoreFailure) { try books.commit(transaction(outcome), published: published(outcome)) } catch {
@@ -115,11 +116,13 @@ extension StageRunner {
           continue
         }
       }
+      CrashPoint.storeCommitted.reach()
       for (partition, next) in outcome.next { owned[partition]?.next = next }
       let outgoing = outcome.next.keys.sorted().flatMap { outcome.outgoing[$0] ?? [] }
       try worker.beginCommit(outgoing, offsets: outcome.next, membership: membership)
       unsettled = Unsettled(
         next: outcome.next, records: count, quarantined: outcome.quarantined, parked: outcome.parked)
+      CrashPoint.logBegun.reach()
       return
     }
   }
@@ -130,6 +133,7 @@ extension StageRunner {
     guard let batch = unsettled else { return }
     unsettled = nil
     try worker.finishCommit()
+    CrashPoint.logCommitted.reach()
     for (partition, next) in batch.next { owned[partition]?.published = next }
     metrics.count("purchases_records_total", "Records worked off", label, by: batch.records)
     metrics.count("purchases_quarantined_total", "Records put into quarantine", label, by: batch.quarantined)

@@ -40,9 +40,11 @@ extension StageRunner {
     case .ahead(let reached): next = reached
     case .inconsistent(let reason): throw RunnerFailure.inconsistent(reason)
     }
+    CrashPoint.recoveryRead.reach()
     let membership = try worker.membership()
     for batch in kept {
       try worker.commit(batch.outgoing, offsets: [partition: batch.next], membership: membership)
+      CrashPoint.recoveryPublished.reach()
     }
     metrics.count("purchases_recovered_batches_total", "Batches published by recovery", label, by: kept.count)
     logger.info(

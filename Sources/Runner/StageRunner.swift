@@ -160,6 +160,7 @@ public final class StageRunner {
           try worker.release(partitions)
           try settled.get()
         case .records(let records, let membership):
+          CrashPoint.polled.reach()
           try work(records, membership, worker, books)
           onProgress()
         case .idle:
