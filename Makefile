@@ -5,11 +5,16 @@ RELEASE      := -c release $(FLAGS) -Xswiftc -cross-module-optimization
 LOG          ?= sqlite
 STORE        ?= sqlite
 SEED         ?= 1
+MINUTES      ?= 4
 ACCOUNTS     ?= 3000
+# The torture's own defaults: the whole deployment, and another seed each time. What is given counts for it too.
+TORTURE_LOG   = $(if $(filter file,$(origin LOG)),kafka,$(LOG))
+TORTURE_STORE = $(if $(filter file,$(origin STORE)),postgres,$(STORE))
+TORTURE_SEED  = $(if $(filter file,$(origin SEED)),,$(SEED))
 export FLAGS RELEASE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build check bench fmt clean setup
+.PHONY: help demo test torture build check bench fmt clean setup
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +30,9 @@ build: setup ## The executable, optimised: .build/release/purchases
 
 check: setup ## Before each commit: format, warnings as errors, unit and room tests
 	@Scripts/check
+
+torture: ## Purchases while processes, brokers, database and network fail (LOG=kafka|sqlite STORE=postgres|sqlite MINUTES= SEED=)
+	@Scripts/torture --log $(TORTURE_LOG) --store $(TORTURE_STORE) --minutes $(MINUTES) $(if $(TORTURE_SEED),--seed $(TORTURE_SEED))
 
 bench: ## Measurements, each beside its limit in the same run
 	@Scripts/bench

@@ -1,0 +1,131 @@
+"""The checker of the torture (`Tests/Torture`), judged itself: what a demo leaves holds, and every doctored copy of it is
+refused, whatever topic the change is in."""
+
+import copy
+import dataclasses
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+from judging import PROGRAM, ROOT, RUN_SECONDS, once, purchases
+
+sys.path.insert(0, str(ROOT / "Tests/Torture"))
+import checker  # noqa: E402
+import evidence  # noqa: E402
+
+TOPICS = ["received", "verified", "owned", "entitlements"]
+
+
+@once
+def genuine():
+    with tempfile.TemporaryDirectory(prefix="purchases-judges.") as folder:
+        log, store = (f"sqlite:{pathlib.Path(folder) / name}" for name in ("log.db", "store.db"))
+        kept = pathlib.Path(folder) / "kept"
+        purchases("demo", "--accounts", 60, "--seed", 11, "--log", log, "--store", store, "--keep", kept)
+        found = evidence.read(log, store)
+    found.accepted = {record.id for record in found.topics["received"] if record.type != "operator.acted.v1"}
+    return found
+
+
+def kinds(found):
+    return set(checker.check(found).kinds)
+
+
+def doctored(topic, change):
+    """A copy in which the records of one partition are changed; its trees and its offsets are as they were."""
+    found = copy.copy(genuine())
+    records = found.topics[topic]
+    partition = max({record.partition for record in records}, key=[record.partition for record in records].count)
+    inside = change([record for record in records if record.partition == partition])
+    others = [record for record in records if record.partition != partition]
+    found.topics = {**found.topics, topic: sorted(others + inside, key=lambda record: (record.partition, record.offset))}
+    return found
+
+
+def lost(records):
+    return records[: len(records) // 2] + records[len(records) // 2 + 1 :]
+
+
+def doubled(records):
+    return records + [dataclasses.replace(records[len(records) // 2], offset=records[-1].offset + 1)]
+
+
+def reordered(records):
+    """Two of one key, whose order is promised."""
+    for place, first in enumerate(records):
+        for other, second in enumerate(records[place + 1 :], place + 1):
+            if first.key == second.key and first.value != second.value:
+                swapped = list(records)
+                swapped[place] = dataclasses.replace(second, offset=first.offset)
+                swapped[other] = dataclasses.replace(first, offset=second.offset)
+                return swapped
+    raise AssertionError("no key stands twice")
+
+
+def invented(records):
+    last = records[-1]
+    headers = tuple((name, b"0" * 64 if name == "ce_id" else value) for name, value in last.headers)
+    return records + [dataclasses.replace(last, headers=headers, offset=last.offset + 1)]
+
+
+def judge_a_genuine_log_holds():
+    faults = checker.check(genuine())
+    assert not faults.kinds, list(faults.lines())
+    assert sum(len(records) for records in genuine().topics.values()) > 500
+
+
+def judge_doctored_logs_are_refused():
+    for topic in TOPICS:
+        for change in (lost, doubled, reordered, invented):
+            found = kinds(doctored(topic, change))
+            assert "audit" in found, f"{change.__name__} in {topic}: the tree does not show it: {found}"
+            # The feed and the books are judged without the audit log, too.
+            if topic == "entitlements" or change is lost or (change, topic) == (doubled, "verified"):
+                assert found - {"audit"}, f"{change.__name__} in {topic}: only the tree shows it"
+
+
+def judge_doctored_books_are_refused():
+    for table, column, value in [
+        ("balance", "amount", "1"), ("entitlement", "active", "2"), ("permit", "content", "none"), ("account", "version", "1"),
+        ("change", "event", "0"), ("audit_tree", "root", "0"),
+    ]:
+        found = copy.copy(genuine())
+        rows = found.tables[table]
+        place = next(place for place, row in enumerate(rows) if row[column] != value and row.get("status") != "refused")
+        changed = [*rows[:place], {**rows[place], column: value}, *rows[place + 1 :]]
+        found.tables = {**found.tables, table: changed}
+        assert kinds(found), f"another {column} in {table} goes unseen"
+        if table != "audit_tree":
+            found.tables[table] = rows[:place] + rows[place + 1 :]
+            assert kinds(found), f"a row too few in {table} goes unseen"
+
+
+def judge_what_the_log_lacks_is_told():
+    found = copy.copy(genuine())
+    found.accepted = {*found.accepted, "never-received"}
+    assert kinds(found) == {"lost"}
+    found = copy.copy(genuine())
+    found.poison = {(0, 0)}
+    assert kinds(found) == {"lost"}
+    found = copy.copy(genuine())
+    (place, offset), *_ = found.offsets.items()
+    found.offsets = {**found.offsets, place: offset - 1}
+    assert kinds(found) == {"lag"}
+    short = copy.copy(genuine())
+    short.topics = {**short.topics, "entitlements": [r for r in short.topics["entitlements"] if r.type != "credit.added.v1"]}
+    assert checker.differences(genuine(), short), "missing credits are no difference"
+    assert not checker.differences(genuine(), genuine())
+
+
+def judge_half_a_minute_of_torture_on_two_files():
+    """The torture itself; `make torture` runs it for as long as one likes, and on brokers."""
+    seed = random.randrange(1 << 32)
+    words = ["--program", PROGRAM, "--debug-program", PROGRAM, "--log", "sqlite", "--store", "sqlite"]
+    words += ["--minutes", "0.5", "--accounts", "150", "--seed", seed]
+    run = subprocess.run(
+        [sys.executable, "-B", str(ROOT / "Tests/Torture/torture.py"), *map(str, words)], capture_output=True,
+        timeout=RUN_SECONDS,
+    )
+    assert run.returncode == 0, f"seed {seed}\n{run.stdout[-6000:].decode(errors='replace')}{run.stderr[-2000:].decode(errors='replace')}"
