@@ -13,18 +13,19 @@ public enum CrashPoint: String, CaseIterable, Sendable {
   case recoveryPublished = "7-recovery-published"
 
   #if DEBUG
-    private static let wanted: (step: String, count: Int)? = {
+    private static let wanted: (point: CrashPoint, count: Int)? = {
       guard let value = getenv("PURCHASES_CRASH_AT").map({ String(cString: $0) }) else { return nil }
       let parts = value.split(separator: ":")
-      guard parts.count == 2, CrashPoint(rawValue: String(parts[0])) != nil, let count = Int(parts[1]), count > 0 else {
+      guard parts.count == 2, let point = CrashPoint(rawValue: String(parts[0])), let count = Int(parts[1]), count > 0
+      else {
         preconditionFailure("PURCHASES_CRASH_AT is STEP:COUNT, with STEP one of \(allCases.map(\.rawValue))")
       }
-      return (String(parts[0]), count)
+      return (point, count)
     }()
     private static let reached = Atomic(0)
 
     func reach() {
-      guard let wanted = Self.wanted, wanted.step == rawValue else { return }
+      guard let wanted = Self.wanted, wanted.point == self else { return }
       if Self.reached.add(1, ordering: .relaxed).newValue == wanted.count { kill(getpid(), SIGKILL) }
     }
   #else

@@ -36,7 +36,7 @@ public final class Logger: Sendable {
   }
   public func error(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) { log(.error, message, fields) }
 
-  public func log(_ level: Level, _ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
+  public func log(_ level: Level, _ message: String, _ fields: KeyValuePairs<String, String>) {
     guard level >= minimum, level == .error || !muted.contains(message) else { return }
     var line =
       "{\"time\":\"\(clock.now().rfc3339)\",\"level\":\"\(level.rawValue)\",\"message\":\(Self.quoted(message))"

@@ -159,6 +159,12 @@ import Testing
     #expect(result.status == 0)
     #expect(result.lines == ["line 4: duplicate of line 2", "3 accepted, 1 duplicate, 0 refused"])
     #expect(try program.run("tail", "received").lines.count == 3)
+    func restore(_ type: String) -> String {
+      #"{"type":"restore.\#(type)","environment":"Sandbox","account":"alice","attemptId":"r1"}"#
+    }
+    let restores = [restore("started"), restore("completed"), restore("started")].joined(separator: "\n")
+    let restored = try program.run("publish", "--file", "-", input: restores)
+    #expect(restored.lines == ["line 3: duplicate of line 1", "2 accepted, 1 duplicate, 0 refused"])
   }
 
   @Test func aLineThatIsTooLargeIsToldTheLimit() throws {

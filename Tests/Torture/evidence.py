@@ -43,7 +43,8 @@ class Record:
         return f"{self.topic}/{self.partition}/{self.offset}"
 
     def header(self, name):
-        for key, value in self.headers:
+        """The last of its name: what is put beside a record's own headers comes after them."""
+        for key, value in reversed(self.headers):
             if key == name:
                 return None if value is None else value.decode(errors="replace")
         return None
@@ -65,8 +66,6 @@ class Record:
 class Evidence:
     topics: dict = field(default_factory=dict)
     """Short topic name to its committed records, by partition and offset."""
-    ends: dict = field(default_factory=dict)
-    """(topic, partition) to the offset after the last one."""
     offsets: dict = field(default_factory=dict)
     """(stage, topic, partition) to the group's committed offset."""
     tables: dict = field(default_factory=dict)
@@ -97,11 +96,8 @@ def _embedded(evidence, url, prefix, group):
         rows = connection.execute(
             f'SELECT "offset", timestamp, key, headers, value FROM record_{identity} ORDER BY "offset"'
         )
-        end = 0
         for offset, timestamp, key, headers, value in rows:
             records.append(Record(topic, number, offset, timestamp, key, _headers(headers), value))
-            end = offset + 1
-        evidence.ends[topic, number] = end
     query = "SELECT g.name, o.partition_id, o.next FROM committed_offset o JOIN consumer_group g ON g.id = o.group_id"
     for name, identity, following in connection.execute(query):
         stage = name.removeprefix(group + ".")
@@ -149,11 +145,6 @@ def _kafka(evidence, url, prefix, group):
             partitions = sorted(known[name].partitions)
             consumer.assign([TopicPartition(name, number, 0) for number in partitions])
             open_ends, records = set(partitions), []
-            for number in partitions:
-                # The last stable offset: the markers of transactions stand before it too.
-                evidence.ends[topic, number] = consumer.get_watermark_offsets(
-                    TopicPartition(name, number), timeout=BROKER_SECONDS
-                )[1]
             while open_ends:
                 message = consumer.poll(BROKER_SECONDS)
                 if message is None:

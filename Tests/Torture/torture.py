@@ -34,7 +34,7 @@ PARTITIONS = 4
 BROKERS = 3
 # Chosen so that a stage that stands still for `STILL` seconds has lost its transaction, its session and its partitions.
 SESSION_MS, STILL = 6_000, (8, 14)
-# What the issue gives the pipeline to come back to rest.
+# The pipeline must be at rest so soon after the last post.
 REST_SECONDS = 60
 # A step that isn't reached within this isn't: nothing was to be done.
 CRASH_SECONDS = 15

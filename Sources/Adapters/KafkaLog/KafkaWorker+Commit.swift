@@ -61,7 +61,7 @@ extension KafkaWorker {
   private var transactionMilliseconds: Int64 { KafkaWorker.transactionMilliseconds(log, settings) }
 
   private static func transactionMilliseconds(_ log: KafkaLog, _ settings: WorkerSettings) -> Int64 {
-    log.settings["transaction.timeout.ms"].flatMap { Int64($0) } ?? settings.transactionTimeoutMilliseconds
+    log.settings.number("transaction.timeout.ms") ?? settings.transactionTimeoutMilliseconds
   }
 
   /// Ends the transaction, and with it its producer. The abort sets readers free at once, and tells whether another process
@@ -92,10 +92,7 @@ extension KafkaWorker {
     let open = KafkaClock.milliseconds() - began
     // The coordinator fences a producer also when its transaction ran out of time, as after a long stand-still.
     if KafkaFailures.isOfProducer(error), open < transactionMilliseconds || isFencedAsMember() {
-      let failure = LogFailure(
-        .fenced, "another process runs as \(settings.instance) of group \(settings.group): \(error)")
-      fenced = failure
-      return failure
+      return takenOver(error)
     }
     return LogFailure(kind, error.description)
   }

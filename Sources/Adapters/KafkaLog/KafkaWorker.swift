@@ -52,11 +52,11 @@ final class KafkaWorker: LogWorker {
   }
 
   private static func sessionMilliseconds(_ log: KafkaLog, _ settings: WorkerSettings) -> Int64 {
-    log.settings["session.timeout.ms"].flatMap { Int64($0) } ?? settings.sessionTimeoutMilliseconds
+    log.settings.number("session.timeout.ms") ?? settings.sessionTimeoutMilliseconds
   }
 
   private static func heartbeatMilliseconds(_ log: KafkaLog, _ settings: WorkerSettings) -> Int64 {
-    log.settings["heartbeat.interval.ms"].flatMap { Int64($0) }
+    log.settings.number("heartbeat.interval.ms")
       ?? max(1, min(longestHeartbeatMilliseconds, sessionMilliseconds(log, settings) / heartbeatsPerSession))
   }
 
@@ -193,6 +193,11 @@ final class KafkaWorker: LogWorker {
         .unavailable,
         "the group took \(settings.instance) for another member, and no other process has the name: \(error)")
     }
+    return takenOver(error)
+  }
+
+  /// Another process has our name: everything fails from now on.
+  func takenOver(_ error: KafkaError) -> LogFailure {
     let failure = LogFailure(
       .fenced, "another process runs as \(settings.instance) of group \(settings.group): \(error)")
     fenced = failure

@@ -18,9 +18,6 @@ struct Question {
 }
 
 extension Client {
-  /// Whether no fatal error has struck the client.
-  var isUsable: Bool { rd_kafka_fatal_error(pointer, nil, 0) == RD_KAFKA_RESP_ERR_NO_ERROR }
-
   /// Makes one request of the admin API and waits for its answer, which the caller must destroy.
   func ask(
     _ doing: String, _ kind: rd_kafka_admin_op_t, _ milliseconds: Int32, committed: Bool = false,

@@ -125,9 +125,7 @@ final class Client: @unchecked Sendable {
     var reported = code
     if rd_kafka_event_error_is_fatal(event) != 0 || code == .fatal {
       severity = .fatal
-      var text = [CChar](repeating: 0, count: Client.errorTextSize)
-      let original = rd_kafka_fatal_error(pointer, &text, text.count)
-      if original != RD_KAFKA_RESP_ERR_NO_ERROR { reported = KafkaCode(original) }
+      reported = fatalError?.code ?? code
     }
     let error = KafkaError(severity, reported, text)
     if Client.isRefusal(code) { refusal.withLock { $0 = (error, monotonicMilliseconds()) } }

@@ -142,7 +142,7 @@ public final class KafkaConsumer: @unchecked Sendable {
       // Closing alone keeps a static member's place; unsubscribing gives it up. The member id is emptied when the request
       // to leave has been sent: closing earlier would drop it.
       rd_kafka_unsubscribe(client.pointer)
-      while membership.isJoined, client.isUsable, monotonicMilliseconds() < deadline { _ = answer(source) }
+      while membership.isJoined, fatalError == nil, monotonicMilliseconds() < deadline { _ = answer(source) }
     }
     self.source = nil
     guard let queue = rd_kafka_queue_new(client.pointer) else { return }

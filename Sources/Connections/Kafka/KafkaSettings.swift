@@ -21,6 +21,9 @@ public struct KafkaSettings: Hashable, Sendable {
 
   public subscript(name: String) -> String? { values[name] }
 
+  /// A setting that is a whole number; nil where it is not set.
+  public func number(_ name: String) -> Int64? { values[name].flatMap { Int64($0) } }
+
   /// The same settings, with these where nothing was set. They must be ones that are not refused.
   public func withDefaults(_ defaults: [String: String]) -> KafkaSettings {
     var copy = self
@@ -34,7 +37,7 @@ public struct KafkaSettings: Hashable, Sendable {
   public func capped(_ names: [String], at limit: Int64) -> KafkaSettings {
     var copy = self
     for name in names {
-      if let value = copy.values[name].flatMap({ Int64($0) }), value > limit { copy.values[name] = String(limit) }
+      if let value = copy.number(name), value > limit { copy.values[name] = String(limit) }
     }
     return copy
   }
@@ -43,7 +46,7 @@ public struct KafkaSettings: Hashable, Sendable {
   public func raised(_ names: [String], to limit: Int64) -> KafkaSettings {
     var copy = self
     for name in names {
-      if let value = copy.values[name].flatMap({ Int64($0) }), value < limit { copy.values[name] = String(limit) }
+      if let value = copy.number(name), value < limit { copy.values[name] = String(limit) }
     }
     return copy
   }

@@ -11,20 +11,20 @@ public final class DiskFolder: ArchiveFolder {
   public init(_ path: String, flag: String) throws(ArchiveFailure) {
     self.path = path
     var status = stat()
-    guard stat(path, &status) == 0 else { throw ArchiveFailure("--\(flag) \(path)", Self.reason("can't be read")) }
+    guard stat(path, &status) == 0 else {
+      throw ArchiveFailure("--\(flag) \(path)", "can't be read: \(Files.SystemFailure().reason)")
+    }
     guard status.st_mode & S_IFMT == S_IFDIR else { throw ArchiveFailure("--\(flag) \(path)", "is no folder") }
   }
 
   /// A folder to write into, made where it is missing; one with something in it is not written over.
   public convenience init(empty path: String, flag: String) throws {
     if mkdir(path, 0o755) != 0, errno != EEXIST {
-      throw ArchiveFailure("--\(flag) \(path)", Self.reason("can't be made"))
+      throw ArchiveFailure("--\(flag) \(path)", "can't be made: \(Files.SystemFailure().reason)")
     }
     try self.init(path, flag: flag)
     guard try names().isEmpty else { throw UsageError("--\(flag) \(path): the folder is not empty") }
   }
-
-  private static func reason(_ what: String) -> String { "\(what): \(String(cString: strerror(errno)))" }
 
   private func opened(_ name: String, _ flags: Int32) throws(ArchiveFailure) -> Int32 {
     guard !name.contains("/"), name != ".", name != ".." else { throw ArchiveFailure(name, "is no plain name") }

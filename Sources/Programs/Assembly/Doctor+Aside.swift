@@ -40,7 +40,7 @@ extension Doctor {
       var contradictions: Int64 = 0
       try read(log, .quarantine) { stored in
         count += 1
-        switch stored.record.headerText(SpecialHeader.quarantineAlarm).flatMap({ QuarantineAlarm(rawValue: $0) }) {
+        switch QuarantineAlarm(stored.record) {
         case .unreadable: unreadable += 1
         case .contradiction: contradictions += 1
         case nil: break

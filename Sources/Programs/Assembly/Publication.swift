@@ -1,5 +1,6 @@
 import PurchasesContracts
 import PurchasesCore
+import PurchasesCryptography
 import PurchasesRunner
 import Synchronization
 
@@ -13,18 +14,13 @@ public struct Publication: Sendable {
 
   public struct Outcome: Sendable {
     public var accepted = 0
-    /// Lines that say the same as another line of this input: the same id and the same report.
+    /// Lines that say the same as another line of this input: the same report, and so the same id.
     public var duplicates: [(line: Int, sameAs: Int)] = []
     public var refused: [Refusal] = []
     /// Set when the log failed: lines from this one on may not be on the log and must be published again.
     public var failure: (line: Int, reason: LogFailure)?
     /// Lines that are not on the log because it failed; those after the failure that were not looked at any more, too.
     public var notOnLog = 0
-  }
-
-  private struct Said: Hashable {
-    let id: String
-    let event: ReceivedEvent
   }
 
   /// Lines that are handed over at once: enough to fill a producer's batches, little enough to hold in memory.
@@ -45,7 +41,7 @@ public struct Publication: Sendable {
     var outcome = Outcome()
     // The id of a report with a proof is the proof's. Two accounts may report one proof, and a report with a mistake in it may
     // be followed by one without: each is a report of its own.
-    var firstLines: [Said: Int] = [:]
+    var firstLines: [[UInt8]: Int] = [:]
     var window: [(line: Int, record: ProducedRecord)] = []
     var lost: Set<Int> = []
     var number = 0
@@ -59,7 +55,7 @@ public struct Publication: Sendable {
       }
       do throws(FieldFailure) {
         let received = try ReceivedRecord(line: Array(line))
-        let said = Said(id: received.id, event: received.event)
+        let said = SHA256.digest(Array((received.event.type.rawValue + "\n").utf8) + received.event.data).bytes
         if let first = firstLines[said] {
           outcome.duplicates.append((number, first))
           continue

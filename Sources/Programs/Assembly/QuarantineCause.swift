@@ -1,7 +1,6 @@
 import PurchasesContracts
-import PurchasesRunner
 
-/// Why a record is in quarantine and where it came from, as the stage that put it there wrote beside it.
+/// Why a record is in quarantine and where it came from, in words for people.
 public struct QuarantineCause: Sendable {
   /// The stage and its reason.
   public let text: String
@@ -10,19 +9,9 @@ public struct QuarantineCause: Sendable {
   public let isAlarm: Bool
 
   public init(_ stored: StoredRecord) {
-    let record = stored.record
-    isAlarm = record.headerText(SpecialHeader.quarantineAlarm).flatMap { QuarantineAlarm(rawValue: $0) } != nil
-    guard let stage = record.headerText(SpecialHeader.quarantineStage),
-      let reason = record.headerText(SpecialHeader.quarantineReason),
-      let topic = record.headerText(SpecialHeader.quarantineTopic),
-      let partition = record.headerText(SpecialHeader.quarantinePartition),
-      let offset = record.headerText(SpecialHeader.quarantineOffset)
-    else {
-      text = "not written by a stage: somebody else writes to this topic"
-      place = stored.coordinates.description
-      return
-    }
-    text = "\(stage): \(reason)"
-    place = "\(topic)/\(partition)/\(offset)"
+    let mark = QuarantineMark(stored.record)
+    text = mark.map { "\($0.stage): \($0.reason)" } ?? "not written by a stage: somebody else writes to this topic"
+    place = (mark?.origin ?? stored.coordinates).description
+    isAlarm = mark?.alarm != nil
   }
 }

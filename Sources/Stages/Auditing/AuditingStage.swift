@@ -71,27 +71,3 @@ public struct AuditingStage: Stage {
       data: AuditEvent.anomaly(anomaly).data)
   }
 }
-
-/// What the runner wrote beside a record when it put it into quarantine.
-struct QuarantineMark: Sendable, Hashable {
-  let origin: Coordinates
-  let stage: String
-  let alarm: QuarantineAlarm?
-  let index: Int
-  let count: Int
-
-  /// nil for a record that no runner put there.
-  init?(_ record: Record) {
-    func text(_ name: String) -> String? { record.headers.last { $0.name == name }?.text }
-    guard let topic = text("purchases-quarantine-topic"),
-      let partition = text("purchases-quarantine-partition").flatMap({ Int32($0) }), partition >= 0,
-      let offset = text("purchases-quarantine-offset").flatMap({ Int64($0) }), offset >= 0,
-      let stage = text("purchases-quarantine-stage")
-    else { return nil }
-    origin = Coordinates(topic: topic, partition: partition, offset: offset)
-    self.stage = String(stage.prefix(64))
-    alarm = text("purchases-quarantine-alarm").flatMap { QuarantineAlarm(rawValue: $0) }
-    index = text("purchases-quarantine-index").flatMap { Int($0) } ?? 0
-    count = text("purchases-quarantine-count").flatMap { Int($0) } ?? 1
-  }
-}

@@ -1,9 +1,8 @@
-import PurchasesContracts
 import PurchasesCore
 
 /// Headers of the topics `parked` and `quarantine`. They stand beside the record's own, which stay as they were.
 public enum SpecialHeader {
-  static let parkedPrefix = "purchases-parked-"
+  public static let parkedPrefix = "purchases-parked-"
   public static let parkedNotBefore = "purchases-parked-not-before"
   public static let parkedFirstAt = "purchases-parked-first-at"
   public static let parkedAttempt = "purchases-parked-attempt"
@@ -14,14 +13,14 @@ public enum SpecialHeader {
   public static let quarantineTopic = "purchases-quarantine-topic"
   public static let quarantinePartition = "purchases-quarantine-partition"
   public static let quarantineOffset = "purchases-quarantine-offset"
-  /// `1` for what must never happen in a topic that only our stages write.
+  /// A ``QuarantineAlarm``, for what must never happen.
   public static let quarantineAlarm = "purchases-quarantine-alarm"
   /// Its value where there is none.
   public static let noAlarm = "none"
   public static let quarantineIndex = "purchases-quarantine-index"
   public static let quarantineCount = "purchases-quarantine-count"
 
-  static let originHeaders: Set<String> = [
+  public static let originHeaders: Set<String> = [
     "ce_origintopic", "ce_originpartition", "ce_originoffset", "ce_outputindex", "ce_outputcount",
   ]
 }
