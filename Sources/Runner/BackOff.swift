@@ -13,10 +13,10 @@ public struct BackOff: Sendable {
 
   public mutating func reset() { tries = 0 }
 
-  /// The next pause in milliseconds: between half and all of the doubled one.
-  public mutating func next() -> Int64 {
+  /// The next pause in milliseconds: between half and all of the doubled one, as chance says.
+  public mutating func next(_ chance: (ClosedRange<Int64>) -> Int64 = { Int64.random(in: $0) }) -> Int64 {
     let doubled = min(limit, first << Int64(min(tries, 20)))
     tries += 1
-    return Int64.random(in: doubled / 2...doubled)
+    return chance(doubled / 2...doubled)
   }
 }

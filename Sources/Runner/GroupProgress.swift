@@ -57,7 +57,7 @@ public final class GroupProgress {
     let name = topics.name(topic)
     let committed = try log.committed(group: group, topic: name)
     var records: [StoredRecord] = []
-    for (partition, bounds) in try log.bounds(of: name) {
+    for (partition, bounds) in try log.bounds(of: name).sorted(by: { $0.key < $1.key }) {
       let next = committed[partition] ?? bounds.start
       // Between an offset and the end there may be nothing but the marks of transactions: only reading tells.
       guard next < bounds.end else { continue }

@@ -50,6 +50,7 @@ public final class StageRunner {
   let store: (any Store)?
   let settings: RunnerSettings
   let clock: any Clock
+  let pacing: any Pacing
   let logger: Logger
   let metrics: Metrics
   public let health = StageHealth()
@@ -77,14 +78,14 @@ public final class StageRunner {
   var unsettled: Unsettled?
   /// Partitions of `parked` that wait for their first record's time.
   var waiting: [TopicPartition: (offset: Int64, until: Instant)] = [:]
-  var lastSchedule = Stopwatch()
+  private var lastSchedule: Int64
   private var schedulePause = RunnerSettings.scheduleMilliseconds
   /// Asked whenever something is due, so kept: opening a reader costs a connection.
   let progress: GroupProgress
 
   public init(
     stage: any Stage, log: any EventLog, store: (any Store)?, settings: RunnerSettings, clock: any Clock,
-    logger: Logger, metrics: Metrics
+    pacing: any Pacing = MachinePacing(), logger: Logger, metrics: Metrics
   ) {
     precondition(stage.hasState == (store != nil), "a stage with state needs a store, one without has none")
     self.stage = stage
@@ -92,6 +93,8 @@ public final class StageRunner {
     self.store = store
     self.settings = settings
     self.clock = clock
+    self.pacing = pacing
+    lastSchedule = pacing.milliseconds()
     self.logger = logger
     self.metrics = metrics
     progress = GroupProgress(log: log, topics: settings.topics)
@@ -111,12 +114,12 @@ public final class StageRunner {
           throw failure
         }
         let reason = String(describing: error)
-        let pause = backOff.next()
+        let pause = backOff.next(pacing.chance)
         health.set(.retrying(reason))
         metrics.count("purchases_retries_total", "Sessions that ended in a failure that can heal", label)
         logger.warning(
           "stage will retry", ["stage": stage.name.rawValue, "reason": reason, "pause_ms": String(pause)])
-        stop.wait(milliseconds: pause)
+        pacing.pause(milliseconds: pause, until: stop)
       }
     }
     health.set(.stopped)
@@ -168,11 +171,11 @@ public final class StageRunner {
           onProgress()
         }
         try wake(worker)
-        if settings.schedules, lastSchedule.milliseconds >= schedulePause {
-          let watch = Stopwatch()
+        let begin = pacing.milliseconds()
+        if settings.schedules, begin - lastSchedule >= schedulePause {
           try schedule(worker, books)
-          schedulePause = RunnerSettings.pauseAfterSchedule(of: watch.milliseconds)
-          lastSchedule = Stopwatch()
+          lastSchedule = pacing.milliseconds()
+          schedulePause = RunnerSettings.pauseAfterSchedule(of: lastSchedule - begin)
         }
       } catch let failure as LogFailure where failure.kind.dropsBatch {
         // The batch is dropped: what the store holds of it is published by whoever recovers the partition.
@@ -193,7 +196,7 @@ public final class StageRunner {
     do throws(LogFailure) { try settle(worker) } catch {
       logger.warning("batch dropped", ["stage": stage.name.rawValue, "reason": error.description])
     }
-    try recover(Array(owned.keys), worker, books)
+    try recover(owned.keys.sorted(), worker, books)
   }
 
   private func opened() throws -> any LogWorker {
@@ -231,7 +234,7 @@ public final class StageRunner {
   private func wake(_ worker: any LogWorker) throws {
     guard !waiting.isEmpty else { return }
     let now = clock.now()
-    for (partition, place) in waiting where place.until <= now {
+    for (partition, place) in waiting.sorted(by: { $0.key < $1.key }) where place.until <= now {
       waiting[partition] = nil
       try worker.start([partition: place.offset])
     }
