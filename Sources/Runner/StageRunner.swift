@@ -144,6 +144,8 @@ public final class StageRunner {
         switch try worker.poll(max: RunnerSettings.maximumBatch, waitMilliseconds: RunnerSettings.pollMilliseconds) {
         case .assigned(let partitions):
           logger.info("assigned", ["stage": stage.name.rawValue, "partitions": Self.list(partitions)])
+          // Known from here on: where their first recovery is dropped with a batch, the next one is theirs, too.
+          for partition in partitions { owned[partition] = Owned(epoch: 0, next: nil, published: nil) }
           // Also where the last batch failed these are ours now: they are told where to begin, and then it is dropped.
           let settled = Result { try settle(worker) }
           try recover(partitions, worker, books)
