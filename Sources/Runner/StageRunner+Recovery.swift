@@ -38,7 +38,11 @@ extension StageRunner {
     switch standing {
     case .level: return Owned(epoch: position.epoch, next: committed, published: committed)
     case .ahead(let reached): next = reached
-    case .inconsistent(let reason): throw RunnerFailure.inconsistent(reason)
+    case .inconsistent(let reason):
+      // The two were read one after the other: it says nothing if somebody else has claimed the partition meanwhile and
+      // worked on, as after a stand-still. Then this fails as fenced, and is done anew.
+      try books.amend([], epochs: [partition: position.epoch])
+      throw RunnerFailure.inconsistent(reason)
     }
     CrashPoint.recoveryRead.reach()
     let membership = try worker.membership()
