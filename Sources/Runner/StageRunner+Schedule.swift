@@ -34,8 +34,11 @@ extension StageRunner {
 
   /// The instant up to which this stage and all before it have done their work: now, unless a record waits somewhere on
   /// the way; then that record's time. Read in the order in which records travel, so that none slips past.
+  ///
+  /// A little earlier than that, since neither are timestamps in order to the millisecond: behind the record that waits
+  /// may be one that is older.
   private func workedOff(now: Instant) throws -> Instant {
-    var horizon = now.advanced(byMilliseconds: -RunnerSettings.settlingMilliseconds)
+    var horizon = now
     for before in settings.stagesBefore {
       if let waiting = try progress.firstWaiting(group: before.group, topic: before.topic) {
         horizon = min(horizon, waiting)
@@ -46,6 +49,6 @@ extension StageRunner {
         horizon = min(horizon, waiting)
       }
     }
-    return horizon
+    return horizon.advanced(byMilliseconds: -RunnerSettings.settlingMilliseconds)
   }
 }
