@@ -82,7 +82,10 @@ let package = Package(
 
     .target(
       name: "PurchasesTestKit",
-      dependencies: core + computation + ["PurchasesRunner", "PurchasesLocalAppStore", "PurchasesHTTPClient"],
+      dependencies: core + computation + [
+        "PurchasesOwnership", "PurchasesEntitlements", "PurchasesRunner", "PurchasesLocalAppStore",
+        "PurchasesHTTPClient",
+      ],
       path: "Tests/TestKit"),
     tests("JSON", ["PurchasesJSON"]),
     tests("Cryptography", ["PurchasesCryptography"], fixtures: true),

@@ -65,6 +65,17 @@ import Testing
     try expectOnce(bench, Self.expected)
   }
 
+  @Test(arguments: [LogFailure.Kind.stale, .aborted, .indefinite])
+  func aRecoveryThatIsDroppedAtAssignmentIsDoneAgain(kind: LogFailure.Kind) throws {
+    let bench = try RunnerBench()
+    try bench.publish(.owned, Self.load)
+    // The first commit leaves its batch in the store alone; the second one is the recovery's.
+    let faulty = FaultyLog(bench.log, faults: [0: .before(.unavailable), 1: .before(kind)])
+    try bench.run(TallyStage(), on: faulty)
+    #expect(faulty.openFaults == 0, "each fault was met")
+    try expectOnce(bench, Self.expected)
+  }
+
   @Test func aFencedInstanceStops() throws {
     let bench = try RunnerBench()
     try bench.publish(.owned, Self.load)
@@ -176,6 +187,48 @@ import Testing
       ])
     let last = try #require(bench.records(.verified).last)
     #expect(try Envelope(reading: last.record).origin?.coordinates == parked.coordinates)
+  }
+
+  /// Always has something due, and stops its runner once it was told how far the stages before have come.
+  private struct DueStage: Stage {
+    let stop: StopSignal
+    let told: Box<[Instant]>
+
+    var name: StageName { .entitlements }
+    var inputs: [Topic] { [.owned] }
+    func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] { [] }
+
+    func schedule(
+      _ partition: TopicPartition, _ facts: any Facts, now: Instant, workedOff: Instant
+    ) -> [Scheduled] {
+      if workedOff < now {
+        told.value.append(workedOff)
+        stop.set()
+      }
+      return [Scheduled(event: nil, id: "due", writes: [], timestamp: now)]
+    }
+  }
+
+  @Test func theClockComesAfterARecordThatWaitsBehindANewerOne() throws {
+    let bench = try RunnerBench()
+    let name = bench.topics.name(.received)
+    let now = bench.clock.now()
+    // Two producers, one of them a little slower than the other.
+    let ages: [Int64] = [60_000, 60_000 + RunnerSettings.settlingMilliseconds]
+    try bench.publish(
+      ages.map {
+        ProducedRecord(
+          topic: name, partition: 1, record: Record(key: nil, value: nil, timestamp: now.advanced(byMilliseconds: -$0)))
+      })
+    var settings = bench.settings()
+    settings.stagesBefore = [("before", .received)]
+    let stage = DueStage(stop: StopSignal(), told: Box([]))
+    try StageRunner(
+      stage: stage, log: bench.log, store: bench.store, settings: settings, clock: bench.clock,
+      logger: Logger(clock: bench.clock, minimum: .error), metrics: bench.metrics
+    ).run(until: stage.stop)
+    let oldest = now.advanced(byMilliseconds: -ages[1])
+    #expect(!stage.told.value.isEmpty && stage.told.value.allSatisfy { $0 <= oldest })
   }
 
   @Test func aReplayEndsInTheSameStateAndTouchesNothing() throws {

@@ -228,7 +228,7 @@ final class SimulatedTransaction {
   let began: Int64
   private let records: [(place: TopicPartition, record: Record)]
   private let link: SimulatedLink
-  private let broker: SimulatedBroker
+  private unowned let broker: SimulatedBroker
   private var request: Request = .append
   private(set) var state = State.open
   /// What the client was answered.

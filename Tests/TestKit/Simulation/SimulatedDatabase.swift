@@ -14,6 +14,8 @@ struct SimulatedDatabase {
   private(set) var stages: [String: Books] = [:]
   var bug: PlantedBug?
 
+  init(bug: PlantedBug? = nil) { self.bug = bug }
+
   // MARK: books
 
   mutating func open(_ stage: String, group: String) throws(StoreFailure) {

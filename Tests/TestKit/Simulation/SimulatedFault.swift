@@ -45,6 +45,8 @@ public enum SimulatedFault: Sendable, Hashable, CustomStringConvertible {
     case crashAfter
     /// The process stands still for so long and then goes on as if nothing had been.
     case stall(Int64)
+    /// The same, and meanwhile a successor is started under its name.
+    case replaced(Int64)
     case commit(OfCommit)
 
     public var description: String {
@@ -54,6 +56,7 @@ public enum SimulatedFault: Sendable, Hashable, CustomStringConvertible {
       case .crash: "crash"
       case .crashAfter: "crash-after"
       case .stall(let milliseconds): "stall=\(milliseconds)"
+      case .replaced(let milliseconds): "replaced=\(milliseconds)"
       case .commit(let fault): fault.rawValue
       }
     }
@@ -65,9 +68,9 @@ public enum SimulatedFault: Sendable, Hashable, CustomStringConvertible {
       case ("fail-after", 2): self = .failAfter(String(parts[1]))
       case ("crash", 1): self = .crash
       case ("crash-after", 1): self = .crashAfter
-      case ("stall", 2):
+      case ("stall", 2), ("replaced", 2):
         guard let milliseconds = Int64(parts[1]) else { return nil }
-        self = .stall(milliseconds)
+        self = parts[0] == "stall" ? .stall(milliseconds) : .replaced(milliseconds)
       default:
         guard let fault = OfCommit(rawValue: String(text)) else { return nil }
         self = .commit(fault)
@@ -143,6 +146,7 @@ public enum SimulatedFault: Sendable, Hashable, CustomStringConvertible {
   public var kind: String {
     switch self {
     case .call(let place, .stall): "\(place.call.rawValue):stall"
+    case .call(let place, .replaced): "\(place.call.rawValue):replaced"
     case .call(let place, let what): "\(place.call.rawValue):\(what)"
     case .step(_, let what): "step:\(what.rawValue)"
     case .end: description
@@ -208,9 +212,12 @@ public enum SimulatedFault: Sendable, Hashable, CustomStringConvertible {
           return pick < 0
         })
       else { continue }
-      let what: AtCall? =
-        Int.random(in: 0..<4, using: &random) == 0
-        ? .stall(Int64.random(in: 50...4_000, using: &random)) : kinds(weight.call).randomElement(using: &random)
+      let what: AtCall?
+      switch Int.random(in: 0..<20, using: &random) {
+      case 0: what = .replaced(Int64.random(in: 0...2_500, using: &random))
+      case 1..<6: what = .stall(Int64.random(in: 50...4_000, using: &random))
+      default: what = kinds(weight.call).randomElement(using: &random)
+      }
       guard let what else { continue }
       let place = Place(
         process: Int.random(in: 0..<processes, using: &random), call: weight.call,

@@ -30,7 +30,7 @@ final class SimulatedGroup {
   }
 
   let name: String
-  private let broker: SimulatedBroker
+  private unowned let broker: SimulatedBroker
   private(set) var generation = 0
   private(set) var members: [Member] = []
   private(set) var isGathering = false

@@ -15,8 +15,7 @@ final class SimulatedStoreServer: @unchecked Sendable {
 
   init(world: SimulatedWorld, bug: PlantedBug? = nil) {
     self.world = world
-    database = SimulatedDatabase()
-    database.bug = bug
+    database = SimulatedDatabase(bug: bug)
   }
 
   func checkReachable() throws(StoreFailure) {

@@ -83,8 +83,10 @@ final class SimulatedWorker: LogWorker {
         if !broker.isOut {
           group.heard(member)
           if let change = follow() { return change }
-          let records = fetch(max)
-          if !records.isEmpty, let generation { return .records(records, token(generation)) }
+          if let generation {
+            let records = fetch(max)
+            if !records.isEmpty { return .records(records, token(generation)) }
+          }
         }
         let left = deadline - broker.world.now
         guard left > 0 else { break }
@@ -284,7 +286,8 @@ final class SimulatedWorker: LogWorker {
   private func learn() {
     if link.process != nil, broker.world.oneIn(2) { return }
     group.expire()
-    if group.member(member) == nil || (synced < group.generation && !group.isGathering) { generation = nil }
+    let isBehind = synced < group.generation && !group.isGathering && !broker.isCooperative
+    if group.member(member) == nil || isBehind { generation = nil }
   }
 
   func finishCommit() throws(LogFailure) {

@@ -40,6 +40,9 @@ public final class SimulatedWorld: @unchecked Sendable {
   private(set) var struck: [SimulatedFault] = []
   var stepLimit = Int.max
 
+  /// Starts a successor under a process's name.
+  var replace: (SimulatedProcess) -> Void = { _ in }
+
   /// What must not have happened and did.
   private(set) var violations: [String] = []
   /// Set when the run can't go on; from then on all calls fail at once.
@@ -140,6 +143,7 @@ public final class SimulatedWorld: @unchecked Sendable {
     events = []
     stepFaults = []
     isDriverReady = { false }
+    replace = { _ in }
     for process in processes { process.wait = nil }
   }
 
@@ -211,15 +215,21 @@ public final class SimulatedWorld: @unchecked Sendable {
     for fault in callFaults[place] ?? [] {
       struck.append(.call(place, fault))
       note(process, "FAULT \(fault)")
-      if case .stall(let milliseconds) = fault {
-        process.stalledUntil = now + milliseconds
-        yield(process)
-        note(process, "goes on")
-      } else {
-        strikes = strikes ?? fault
+      switch fault {
+      case .stall(let milliseconds): stand(process, milliseconds)
+      case .replaced(let milliseconds):
+        replace(process)
+        stand(process, milliseconds)
+      default: strikes = strikes ?? fault
       }
     }
     return strikes
+  }
+
+  private func stand(_ process: SimulatedProcess, _ milliseconds: Int64) {
+    process.stalledUntil = now + milliseconds
+    yield(process)
+    note(process, "goes on")
   }
 
   func strike(_ fault: SimulatedFault) {
@@ -267,6 +277,8 @@ final class SimulatedProcess {
   /// Ends its present life in an orderly way.
   private(set) var stop: StopSignal?
   var failure: RunnerFailure?
+  /// Another process has, or had, its name.
+  var isReplaced = false
 
   init(name: String, index: Int) {
     self.name = name
@@ -343,7 +355,7 @@ public final class SimulatedLink: Clock, Pacing, @unchecked Sendable {
     let fault = world.arrive(self, call)
     guard !isGone else { throw LogFailure(.unavailable, Self.gone) }
     switch fault {
-    case nil, .stall, .commit:
+    case nil, .stall, .replaced, .commit:
       let value = try body()
       guard !isGone else { throw LogFailure(.unavailable, Self.gone) }
       return value
@@ -370,7 +382,7 @@ public final class SimulatedLink: Clock, Pacing, @unchecked Sendable {
     let fault = world.arrive(self, call)
     guard !isGone else { throw StoreFailure(.unavailable, Self.gone) }
     switch fault {
-    case nil, .stall, .commit: return try body()
+    case nil, .stall, .replaced, .commit: return try body()
     case .fail(let kind): throw StoreFailure(StoreFailure.Kind(rawValue: kind) ?? .unavailable, "made to fail before")
     case .failAfter(let kind):
       _ = try body()
@@ -391,7 +403,7 @@ public final class SimulatedLink: Clock, Pacing, @unchecked Sendable {
     let fault = world.arrive(self, .finish)
     guard !isGone else { throw LogFailure(.unavailable, Self.gone) }
     switch fault {
-    case nil, .stall: try body(nil)
+    case nil, .stall, .replaced: try body(nil)
     case .commit(let fault): try body(fault)
     case .fail(let kind): throw LogFailure(LogFailure.Kind(rawValue: kind) ?? .unavailable, "made to fail before")
     case .failAfter(let kind):

@@ -1,5 +1,7 @@
 import PurchasesContracts
 import PurchasesCore
+import PurchasesEntitlements
+import PurchasesOwnership
 import PurchasesRunner
 
 /// The production loop of stages, several members of a group each, on a simulated log and store in one process: in an
@@ -25,8 +27,21 @@ public final class Simulation {
     public var isGood: Bool { violations.isEmpty }
   }
 
-  /// Which stages run.
-  enum Shape: CaseIterable { case tally, passing, both }
+  /// Which stages run, in the order of the way of a record.
+  enum Shape: CaseIterable {
+    case tally, passing, both
+    /// The stages that live deployments run, on some accounts' purchases.
+    case purchases
+
+    var stages: [any Stage] {
+      switch self {
+      case .tally: [SimulatedTally()]
+      case .passing: [SimulatedPassing()]
+      case .both: [SimulatedPassing(), SimulatedTally()]
+      case .purchases: [OwnershipStage(), EntitlementsStage(catalogue: SimulatedPurchases.catalogue)]
+      }
+    }
+  }
 
   static let topics = TopicSettings(prefix: "", partitions: 3)
   /// A run that takes longer hangs; the longest good ones take a tenth of it.
@@ -42,7 +57,10 @@ public final class Simulation {
   let broker: SimulatedBroker
   let store: SimulatedStoreServer
   let shape: Shape
+  let stages: [any Stage]
+  /// Of each stage's group; where there are two stages, two.
   private let members: Int
+  private var roles: [(stage: any Stage, index: Int)] = []
   private var inputs = 0
   private var isClosing = false
   /// The store as it stood at some step.
@@ -61,8 +79,8 @@ public final class Simulation {
       world: world, bug: bug, isCooperative: Bool.random(using: &random),
       latency: [0, 5, 20, 60].randomElement(using: &random) ?? 0)
     store = SimulatedStoreServer(world: world, bug: bug)
-    let processes = shape == .both ? 4 : members
-    let some = SimulatedFault.some(&random, processes: processes)
+    stages = shape.stages
+    let some = SimulatedFault.some(&random, processes: stages.count * (stages.count > 1 ? 2 : members))
     self.faults = faults ?? some
     world.stepLimit = Self.stepLimit
     try? broker.ensure(Self.topics.specs)
@@ -94,15 +112,26 @@ public final class Simulation {
   // MARK: the play
 
   private func play(_ random: inout SeededRandom) {
-    let count = Int.random(in: 10...40, using: &random)
     let length = Int64.random(in: 50...3_000, using: &random)
+    if shape == .purchases {
+      for (at, record) in SimulatedPurchases.records(&random, within: length, topics: Self.topics) {
+        publish(record, at: at)
+      }
+      return
+    }
+    let count = Int.random(in: 10...40, using: &random)
     let keys = Int.random(in: 3...8, using: &random)
     var at: [Int64] = (0..<count).map { _ in Int64.random(in: 0...length, using: &random) }
     at.sort()
+    let type: EventType = shape == .tally ? .factNoted : .paymentAdded
     for index in 0..<count {
+      let record = Record(
+        key: Array("k\(Int.random(in: 0..<keys, using: &random))".utf8),
+        value: Array(value(index, at: at[index], &random).utf8),
+        headers: Envelope(id: "in-\(index)", source: "/simulation", type: type).headers,
+        timestamp: Instant(milliseconds: SimulatedWorld.epoch + at[index] - Int64.random(in: 0...50, using: &random)))
       publish(
-        "k\(Int.random(in: 0..<keys, using: &random))", value(index, at: at[index], &random), number: index,
-        at: at[index], age: Int64.random(in: 0...50, using: &random))
+        ProducedRecord(topic: Self.topics.name(shape == .tally ? .owned : .received), record: record), at: at[index])
     }
   }
 
@@ -118,18 +147,12 @@ public final class Simulation {
     }
   }
 
-  private func publish(_ key: String, _ value: String, number: Int, at: Int64, age: Int64) {
-    let type: EventType = shape == .tally ? .factNoted : .paymentAdded
-    let envelope = Envelope(id: "in-\(number)", source: "/simulation", type: type)
-    let topic = Self.topics.name(shape == .tally ? .owned : .received)
+  private func publish(_ produced: ProducedRecord, at: Int64) {
     inputs += 1
-    world.after(at) { [self] in
-      let record = Record(
-        key: Array(key.utf8), value: Array(value.utf8), headers: envelope.headers,
-        timestamp: Instant(milliseconds: SimulatedWorld.epoch + world.now - age))
-      guard let place = try? broker.place(ProducedRecord(topic: topic, record: record)) else { return }
-      _ = broker.append(record, to: place, of: nil)
+    world.after(at) { [unowned self] in
       inputs -= 1
+      guard let place = try? broker.place(produced) else { return }
+      _ = broker.append(produced.record, to: place, of: nil)
     }
   }
 
@@ -137,22 +160,26 @@ public final class Simulation {
 
   private func run() {
     arm()
-    switch shape {
-    case .tally: for index in 0..<members { start(SimulatedTally(), index) }
-    case .passing: for index in 0..<members { start(SimulatedPassing(), index) }
-    case .both:
-      for index in 0..<2 { start(SimulatedPassing(), index) }
-      for index in 0..<2 { start(SimulatedTally(), index) }
+    for stage in stages {
+      for index in 0..<(stages.count > 1 ? 2 : members) { start(stage, index) }
+    }
+    world.replace = { [unowned self] process in
+      let role = roles[process.index]
+      process.isReplaced = true
+      start(role.stage, role.index, isSuccessor: true)
     }
     var seen = (broker: -1, store: -1)
     var since: Int64 = 0
+    var wasDone = false
     world.run { [self] in
       // A look at everything is dear, and nothing is missed by looking seldom.
       guard world.steps.isMultiple(of: 16) else { return false }
-      if seen != (broker.changes, store.changes) || !isDone {
+      let isDone = isDone
+      if seen != (broker.changes, store.changes) || !isDone || !wasDone {
         seen = (broker.changes, store.changes)
         since = world.now
       }
+      wasDone = isDone
       return world.now - since >= Self.restMilliseconds
     }
     close()
@@ -167,7 +194,7 @@ public final class Simulation {
     world.stepFaults = []
     isClosing = true
     for process in world.processes { process.stop?.set() }
-    world.run { [world] in world.haveAllEnded }
+    world.run { [world, broker] in world.haveAllEnded && broker.open.isEmpty }
     isClosing = false
   }
 
@@ -203,25 +230,32 @@ public final class Simulation {
     }
   }
 
-  private func start(_ stage: any Stage, _ index: Int, mayStop: Bool = false) {
-    _ = world.process("\(stage.name.rawValue.first.map(String.init) ?? "")\(index)") { [unowned self] process in
+  private func start(_ stage: any Stage, _ index: Int, mayStop: Bool = false, isSuccessor: Bool = false) {
+    roles.append((stage, index))
+    let process = world.process("\(stage.name.rawValue.first.map(String.init) ?? "")\(index)") {
+      [unowned self] process in
       while true {
         let stop = process.begin()
         let link = SimulatedLink(world, process)
         // Whoever starts a process anew takes his time.
         if process.life > 1 { _ = link.wait(world.dice(0...1_500)) { [unowned self] in isClosing } }
         if isClosing || world.isAbandoned { return }
+        // Whoever looks after the processes has started another one in its place.
+        if process.isReplaced, process.life > 1 { return }
         do throws(RunnerFailure) {
           try runner(stage, index, link).run(until: stop)
         } catch {
           if !process.hasCrashed {
             process.failure = error
+            // Only who has lost its name may go, and only where there are two of a name.
+            if case .fenced = error, process.isReplaced { return }
             if !mayStop { world.violate("\(link.name) stopped for good: \(error)") }
             return
           }
         }
       }
     }
+    process.isReplaced = isSuccessor
   }
 
   private func runner(_ stage: any Stage, _ index: Int, _ link: SimulatedLink) -> StageRunner {
@@ -231,7 +265,9 @@ public final class Simulation {
     settings.transactionTimeoutMilliseconds = Self.timeoutMilliseconds
     // Half of the plays have members that keep their place over a restart.
     settings.isStatic = seed & 1 == 1
-    if stage.hasState, shape == .both { settings.stagesBefore = [(Self.group(SimulatedPassing()), .received)] }
+    if let first = stages.first, first.name != stage.name {
+      settings.stagesBefore = [(Self.group(first), first.inputs[0])]
+    }
     let logger = Logger(clock: link, minimum: .warning) { [world] line in
       world.note(link.process, String(decoding: line.dropLast(), as: UTF8.self))
     }
@@ -246,16 +282,13 @@ public final class Simulation {
     guard inputs == 0, broker.open.isEmpty, !broker.isOut, store.outageUntil <= world.now,
       !world.processes.contains(where: { $0.isStalled(at: world.now) })
     else { return false }
-    if shape != .tally {
-      guard isWorkedOff(.received, by: SimulatedPassing()), isWorkedOff(.parked, by: SimulatedPassing()) else {
-        return false
-      }
+    for stage in stages where !stage.inputs.allSatisfy({ isWorkedOff($0, by: stage) }) { return false }
+    let now = SimulatedWorld.epoch + world.now
+    // What the tally waits for comes soon; a purchase may last for years.
+    return !store.database.rows.values.contains { row in
+      guard row.key.table == .account, let due = row["due_at"].integer else { return false }
+      return shape != .purchases || due <= now
     }
-    if shape != .passing {
-      guard isWorkedOff(.owned, by: SimulatedTally()) else { return false }
-      if store.database.rows.values.contains(where: { $0["due_at"] != .null }) { return false }
-    }
-    return true
   }
 
   private func isWorkedOff(_ topic: Topic, by stage: any Stage) -> Bool {
@@ -270,14 +303,13 @@ public final class Simulation {
   // MARK: what people do to a deployment that stands
 
   private func end(_ fault: SimulatedFault.AtEnd) {
-    guard shape != .passing else { return }
-    let tally = SimulatedTally()
+    guard let tally = stages.last, tally.hasState else { return }
     let before = store.database
     let positions = before.stages[tally.name.rawValue]?.positions ?? [:]
     var affected = Set(positions.keys)
     switch fault {
     case .storeDeleted, .storeRestored:
-      let put = fault == .storeDeleted ? SimulatedDatabase() : backup
+      let put = fault == .storeDeleted ? SimulatedDatabase(bug: before.bug) : backup
       let old = put.stages[tally.name.rawValue]?.positions ?? [:]
       affected = affected.filter { positions[$0]?.next != nil && old[$0]?.next != positions[$0]?.next }
       store.database = put

@@ -16,8 +16,15 @@ struct SimulationJudge {
 
   func judge() {
     if !broker.open.isEmpty { world.violate("\(broker.open.count) transactions are open still") }
-    if simulation.shape != .tally { judgePassing() }
-    if simulation.shape != .passing { judgeTally() }
+    let model = InMemoryTables()
+    for stage in simulation.stages {
+      if stage.hasState { judgeState(stage, model) } else { judgePassing() }
+      for topic in stage.inputs { judgeOffsets(topic, stage) }
+    }
+    for table in Table.all where simulation.store.database.table(table) != model.rows(table) {
+      world.violate("the store's rows of \(table.name) are not the fold of the topic")
+    }
+    if simulation.shape != .purchases { judgeTicks() }
   }
 
   private func contents(_ topic: Topic) -> [StoredRecord] { broker.contents(Simulation.topics.name(topic)) }
@@ -56,7 +63,6 @@ struct SimulationJudge {
       return Dictionary(grouping: straight, by: key).mapValues { $0.map(value) }
     }
     compare(inOrder(passed), inOrder(contents(.received)), "order")
-    for topic in [Topic.received, .parked] { judgeOffsets(topic, SimulatedPassing()) }
   }
 
   private func judgeOffsets(_ topic: Topic, _ stage: any Stage) {
@@ -70,29 +76,38 @@ struct SimulationJudge {
 
   // MARK: the stage with state
 
-  private func judgeTally() {
-    let stage = SimulatedTally()
+  private func judgeState(_ stage: any Stage, _ tables: InMemoryTables) {
     // The fold, record by record, without runner, log and store.
-    let model = InMemoryStage(stage, topics: Simulation.topics)
+    let model = InMemoryStage(stage, tables: tables, topics: Simulation.topics)
     var wanted: [String: [String]] = [:]
     var poison: [String: [String]] = [:]
-    for stored in contents(.owned) {
-      if !isTick(stored), value(stored).hasPrefix(SimulatedTally.poison) {
-        poison[stored.coordinates.description] = [value(stored)]
-      }
-      for produced in model.feed(stored) {
-        wanted[text(produced.record.key), default: []].append(
-          "\(text(produced.record.value)) \(produced.record.headerText("ce_id") ?? "")")
+    for topic in stage.inputs {
+      for stored in contents(topic) {
+        let actions = model.actions(stored)
+        for case .quarantine(_, _) in actions {
+          poison[stored.coordinates.description, default: []].append(value(stored))
+        }
+        for produced in model.records(stored, actions) {
+          wanted[group(produced.topic, produced.record, stored.coordinates.partition), default: []]
+            .append(gist(produced.record))
+        }
       }
     }
     var found: [String: [String]] = [:]
-    for stored in contents(.entitlements) {
-      found[key(stored), default: []].append("\(value(stored)) \(stored.record.headerText("ce_id") ?? "")")
+    for topic in Topic.allCases {
+      for stored in contents(topic) {
+        guard let envelope = try? Envelope(reading: stored.record), let origin = envelope.origin,
+          envelope.source == "/purchases/\(stage.name.rawValue)"
+        else { continue }
+        found[group(stored.coordinates.topic, stored.record, origin.coordinates.partition), default: []]
+          .append(gist(stored.record))
+      }
     }
     compare(found, wanted, "events")
 
     var quarantined: [String: [String]] = [:]
-    for stored in contents(.quarantine) {
+    for stored in contents(.quarantine)
+    where stored.record.headerText(SpecialHeader.quarantineStage) == stage.name.rawValue {
       let record = stored.record
       let place = [SpecialHeader.quarantineTopic, SpecialHeader.quarantinePartition, SpecialHeader.quarantineOffset]
         .map { record.headerText($0) ?? "?" }.joined(separator: "/")
@@ -100,21 +115,21 @@ struct SimulationJudge {
     }
     compare(quarantined, poison, "quarantine")
 
-    let database = simulation.store.database
-    let rows = database.table(.account)
-    if rows != model.tables.rows(.account) { world.violate("the store's rows are not the fold of the topic") }
-    for row in rows where row["due_at"] != .null { world.violate("the clock owes something to \(row.key.values)") }
-
-    judgeOffsets(.owned, stage)
-    let books = database.stages[stage.name.rawValue]
+    let books = simulation.store.database.stages[stage.name.rawValue]
     let offsets = broker.group(Simulation.group(stage)).offsets
     for (place, position) in (books?.positions ?? [:]).sorted(by: { $0.key < $1.key })
     where position.next != offsets[place] {
       world.violate(
         "\(place): the store stands at \(position.next ?? -1), the group at \(offsets[place] ?? -1)")
     }
-    judgeTicks()
   }
+
+  /// Records of one key that come from one partition keep their order.
+  private func group(_ topic: String, _ record: Record, _ partition: Int32) -> String {
+    "\(topic) \(text(record.key)) from partition \(partition)"
+  }
+
+  private func gist(_ record: Record) -> String { "\(record.headerText("ce_id") ?? "?") \(text(record.value))" }
 
   /// No tick passes a record that it should have come after.
   private func judgeTicks() {
