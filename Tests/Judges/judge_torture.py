@@ -3,18 +3,21 @@ refused, whatever topic the change is in."""
 
 import copy
 import dataclasses
+import os
 import pathlib
 import random
 import subprocess
 import sys
 import tempfile
 
-from judging import PROGRAM, ROOT, RUN_SECONDS, once, purchases
+from judging import PROGRAM, ROOT, Skip, once, purchases
 
 sys.path.insert(0, str(ROOT / "Tests/Torture"))
 import checker  # noqa: E402
 import evidence  # noqa: E402
 
+# Beside the minutes of the torture: to play the day, to start brokers, to come to rest and to judge, on a busy machine.
+TORTURE_SECONDS = 700
 TOPICS = ["received", "verified", "owned", "entitlements"]
 
 
@@ -110,6 +113,11 @@ def judge_what_the_log_lacks_is_told():
     found.poison = {(0, 0)}
     assert kinds(found) == {"lost"}
     found = copy.copy(genuine())
+    found.forged = {row["proof"] for row in found.tables["permit"] if row["status"] == "finishable"}
+    assert kinds(found) == {"forged"}, "a grant on a forged proof goes unseen"
+    found.forged = {"0" * 64}
+    assert kinds(found) == {"forged"}, "a forged proof without a verdict goes unseen"
+    found = copy.copy(genuine())
     (place, offset), *_ = found.offsets.items()
     found.offsets = {**found.offsets, place: offset - 1}
     assert kinds(found) == {"lag"}
@@ -119,13 +127,25 @@ def judge_what_the_log_lacks_is_told():
     assert not checker.differences(genuine(), genuine())
 
 
-def judge_half_a_minute_of_torture_on_two_files():
-    """The torture itself; `make torture` runs it for as long as one likes, and on brokers."""
+def torture(log, store, minutes, accounts):
+    """The torture itself, on a debug build, with a new seed each time."""
     seed = random.randrange(1 << 32)
-    words = ["--program", PROGRAM, "--debug-program", PROGRAM, "--log", "sqlite", "--store", "sqlite"]
-    words += ["--minutes", "0.5", "--accounts", "150", "--seed", seed]
+    words = ["--program", PROGRAM, "--debug-program", PROGRAM, "--log", log, "--store", store]
+    words += ["--minutes", minutes, "--accounts", accounts, "--seed", seed]
     run = subprocess.run(
         [sys.executable, "-B", str(ROOT / "Tests/Torture/torture.py"), *map(str, words)], capture_output=True,
-        timeout=RUN_SECONDS,
+        timeout=minutes * 60 + TORTURE_SECONDS,
     )
-    assert run.returncode == 0, f"seed {seed}\n{run.stdout[-6000:].decode(errors='replace')}{run.stderr[-2000:].decode(errors='replace')}"
+    said = run.stdout.decode(errors="replace")
+    assert run.returncode == 0, f"seed {seed}\n{said[-8000:]}{run.stderr[-2000:].decode(errors='replace')}"
+    print("\n".join(line for line in said.splitlines() if "events:" in line or "faults:" in line or "seed" in line), file=sys.stderr)
+
+
+def judge_two_minutes_of_torture_on_two_files():
+    torture("sqlite", "sqlite", minutes=2, accounts=300)
+
+
+def judge_four_minutes_of_torture_on_kafka_and_postgresql():
+    if not os.environ.get("PURCHASES_TEST_KAFKA"):
+        raise Skip("Apache Kafka could not be fetched")
+    torture("kafka", "postgres", minutes=4, accounts=600)

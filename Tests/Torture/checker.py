@@ -59,6 +59,7 @@ def check(evidence, idle=True, prefix="purchases."):
     _state_is_the_fold(evidence, faults)
     _newest_state(evidence, faults)
     _poison(evidence, faults)
+    _forged(evidence, faults)
     _trees(evidence, faults, idle, prefix)
     return faults
 
@@ -271,6 +272,25 @@ def _poison(evidence, faults):
     for place in evidence.poison:
         if found[place] != 1:
             faults.add("lost" if found[place] == 0 else "doubled", f"poison received/{place} is {found[place]} times aside")
+
+
+def _forged(evidence, faults):
+    """A forged proof is rejected, and nothing else speaks of it but the stable answer to who sent it."""
+    verdicts = collections.defaultdict(set)
+    for record in evidence.topics.get("verified", []):
+        if record.type != "fact.noted.v1" and (proof := record.data.get("proof")) in evidence.forged:
+            verdicts[proof].add(record.type)
+    for proof in evidence.forged:
+        if verdicts[proof] != {"purchase.rejected.v1"}:
+            faults.add("forged", f"the verdict on the forged {proof} is {sorted(verdicts[proof]) or 'missing'}")
+    for topic, types in (("owned", ("purchase.owned.v1", "purchase.unowned.v1")), ("entitlements", None)):
+        for record in evidence.topics.get(topic, []):
+            data = record.data if types is None or record.type in types else {}
+            if data.get("proof") in evidence.forged or (data.get("cause") or {}).get("proof") in evidence.forged:
+                faults.add("forged", f"{record.place} rests on a forged proof")
+    for row in evidence.tables["permit"]:
+        if row["proof"] in evidence.forged and row["status"] != "refused":
+            faults.add("forged", f"the permit for the forged {row['proof']} is {row['status']}")
 
 
 def _effects(evidence):

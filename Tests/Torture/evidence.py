@@ -73,6 +73,8 @@ class Evidence:
     """Ids that the gateway has answered 2xx for."""
     poison: set = field(default_factory=set)
     """(partition, offset) of what was put into `received` to be quarantined."""
+    forged: set = field(default_factory=set)
+    """Digests of proofs that nobody has signed as they are."""
 
 
 def read(log, store, prefix="purchases.", group="purchases"):

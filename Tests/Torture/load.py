@@ -1,6 +1,8 @@
 """The day that is played: what the demo's local App Store and its clients posted, once more, in another order and with
 repetitions, through the gateway's HTTP."""
 
+import base64
+import hashlib
 import http.client
 import json
 import random
@@ -37,6 +39,45 @@ def shuffled(posts, dice: random.Random, duplicates):
     order = posts + again
     dice.shuffle(order)
     return order
+
+
+def forgeries(posts, dice: random.Random, share):
+    """Posts whose proofs name a genuine transaction and are not what was signed, and the digests of these proofs."""
+    members = {"/v1/events": "signedTransaction", "/v1/notifications": "signedPayload"}
+    found = [(route, body, members[route]) for route, body in posts if _is_well_formed(body.get(members[route]))]
+    forged, digests = [], set()
+    for route, body, member in dice.sample(found, int(len(found) * share)):
+        head, payload, signature = body[member].split(".")
+        if dice.random() < 0.5:
+            claims = json.loads(_decoded(payload))
+            claims |= {"quantity": 1_000_000, "forged": dice.random()}
+            payload = _encoded(json.dumps(claims).encode())
+        else:
+            spoiled = bytearray(_decoded(signature))
+            spoiled[dice.randrange(len(spoiled))] ^= 1 << dice.randrange(8)
+            signature = _encoded(bytes(spoiled))
+        proof = ".".join((head, payload, signature))
+        if proof != body[member]:
+            forged.append((route, {**body, member: proof}))
+            digests.add(hashlib.sha256(proof.encode()).hexdigest())
+    return forged, digests
+
+
+def _is_well_formed(proof):
+    """Some of the day's proofs are broken already."""
+    try:
+        head, payload, signature = proof.split(".")
+        return isinstance(json.loads(_decoded(payload)), dict) and len(_decoded(signature)) == 64
+    except (AttributeError, ValueError):
+        return False
+
+
+def _decoded(text):
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _encoded(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 class Load:

@@ -1,5 +1,5 @@
-"""Stands between the brokers and everybody who talks to them, and understands nothing: it passes bytes on, late or not at
-all, or ends a connection."""
+"""Stands between a server and everybody who talks to it, and passes bytes on: late, not at all, or without their answer. It
+knows nothing of what they mean but where to look for the one request whose answer is to be lost."""
 
 import random
 import select
@@ -9,12 +9,14 @@ import time
 
 
 class Relay:
-    """One port that passes everything on to another."""
+    """One port that passes everything on to whatever `target()` connects to."""
 
     CHUNK = 65_536
+    # After the first bytes of an answer that is to be lost, the server gets so long to have done what it was asked for.
+    LOST_SECONDS = 0.05
 
     def __init__(self, target):
-        """`target()` is asked at each connection: the relay is there before the broker is."""
+        """`target()` answers a connected socket, or None: the relay is there before the server is."""
         self.target = target
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self.listener.getsockname()[1]
@@ -22,6 +24,8 @@ class Relay:
         self.lock = threading.Lock()
         self.delay = 0.0
         self.is_cut = False
+        self.asks = None
+        self.lost = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -33,24 +37,25 @@ class Relay:
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client):
-        port = None if self.is_cut else self.target()
         try:
-            broker = socket.create_connection(("127.0.0.1", port), timeout=10) if port else None
+            server = None if self.is_cut else self.target()
         except OSError:
-            broker = None
-        if broker is None:
+            server = None
+        if server is None:
             client.close()
             return
-        for end in (client, broker):
+        for end in (client, server):
             end.settimeout(None)
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = Connection(client, broker)
+            if end.family == socket.AF_INET:
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = Connection(client, server)
         with self.lock:
             self.connections.add(connection)
-        for source, sink in ((client, broker), (broker, client)):
+        for source, sink in ((client, server), (server, client)):
             threading.Thread(target=self._pump, args=(connection, source, sink), daemon=True).start()
 
     def _pump(self, connection, source, sink):
+        is_request = source is connection.ends[0]
         try:
             while True:
                 select.select([source], [], [])
@@ -60,6 +65,13 @@ class Relay:
                     break
                 if self.delay:
                     time.sleep(self.delay)
+                if is_request:
+                    asks = self.asks
+                    connection.is_lost = connection.is_lost or (asks is not None and asks(data))
+                elif connection.is_lost:
+                    self.lost += 1
+                    time.sleep(self.LOST_SECONDS)
+                    break
                 sink.sendall(data)
         except (OSError, ValueError):
             pass
@@ -87,17 +99,22 @@ class Relay:
         for connection in held:
             connection.flows.set()
 
+    def lose_answers(self, asks):
+        """A request for which `asks(bytes)` is true reaches the server; its answer doesn't come back, and the connection ends."""
+        self.asks = asks
+
     def cut(self):
         self.is_cut = True
         self.end_some(random.Random(0), 1.1)
 
     def heal(self):
-        self.is_cut, self.delay = False, 0.0
+        self.is_cut, self.delay, self.asks = False, 0.0, None
 
 
 class Connection:
-    def __init__(self, client, broker):
-        self.ends = (client, broker)
+    def __init__(self, client, server):
+        self.ends = (client, server)
+        self.is_lost = False
         self.flows = threading.Event()
         self.flows.set()
 

@@ -1,0 +1,122 @@
+"""The processes of a deployment, and a supervisor's hands for each."""
+
+import collections
+import os
+import signal
+import subprocess
+import threading
+import time
+
+# A step that isn't reached within this isn't: nothing was to be done.
+CRASH_SECONDS = 15
+# A process that was told to stop and has not after this hangs.
+STOP_SECONDS = 60
+
+
+def say(text):
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
+
+
+class Process:
+    """One process. It is started again whenever it ends unasked, as a supervisor would."""
+
+    def __init__(self, place, name, words):
+        self.place, self.name, self.words = place, name, words
+        self.is_wanted, self.is_still = True, False
+        self.ends = collections.Counter()
+        self.lock = threading.Lock()
+        self.log = place.folder / f"{name}.log"
+        self._start()
+
+    def _start(self, program=None, more=()):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PURCHASES_")}
+        environment |= {**self.place.environment, **dict(more)}
+        with open(self.log, "ab") as log:
+            self.child = subprocess.Popen(
+                [str(word) for word in [program or self.words[0], *self.words[1:]]], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment,
+                cwd=self.place.folder,
+            )
+
+    def watch(self):
+        """Starts it again where it has ended; answers the status it ended with."""
+        with self.lock:
+            status = self.child.poll()
+            if status is None or not self.is_wanted:
+                return None
+            self.ends[status] += 1
+            self._start()
+            return status
+
+    def kill(self):
+        with self.lock:
+            self.child.kill()
+            self.child.wait()
+            if self.is_wanted:
+                self._start()
+
+    def crash(self, program, points):
+        """Ends at each of these steps in turn, in a build that knows them; answers how it ended each time."""
+        with self.lock:
+            statuses = []
+            for point in points:
+                self.child.kill()
+                self.child.wait()
+                self._start(program, {"PURCHASES_CRASH_AT": point}.items())
+                try:
+                    statuses.append(self.child.wait(CRASH_SECONDS))
+                except subprocess.TimeoutExpired:
+                    statuses.append(None)
+            self.child.kill()
+            self.child.wait()
+            self._start()
+            return statuses
+
+    def succeed(self):
+        """Stands still, and a successor under the same name is started; answers the one that stands."""
+        with self.lock:
+            old = self.child
+            old.send_signal(signal.SIGSTOP)
+            self._start()
+            return old
+
+    def still(self):
+        self.is_still = True
+        self.child.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.is_still = False
+        if self.child.poll() is None:
+            self.child.send_signal(signal.SIGCONT)
+
+    def stop(self):
+        """A planned stop: SIGTERM, and the status it ended with; None when it had to be killed."""
+        with self.lock:
+            self.is_wanted = False
+            if self.is_still:
+                self.go_on()
+            if self.child.poll() is None:
+                self.child.terminate()
+            return self._end(STOP_SECONDS)
+
+    def begin(self):
+        """Once more after a planned stop."""
+        with self.lock:
+            self._start()
+            self.is_wanted = True
+
+    def end_of_one_start(self, seconds):
+        """Waits, after a planned stop and a start that nobody watches, for it to end by itself; None when it did not."""
+        with self.lock:
+            return self._end(seconds)
+
+    def start_unwatched(self):
+        with self.lock:
+            self._start()
+
+    def _end(self, seconds):
+        try:
+            return self.child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            self.child.wait()
+            return None
