@@ -36,13 +36,14 @@ def java_hash(text):
     return 0 if value == -(1 << 31) else abs(value)
 
 
-def is_end_of_transaction(data):
+def is_end_of_transaction(is_request, data):
     """A request of Kafka's protocol begins with its length and its number; 26 is EndTxn."""
-    return data[4:6] == b"\0\x1a"
+    return is_request and data[4:6] == b"\0\x1a"
 
 
-def is_commit(data):
-    return b"COMMIT" in data
+def is_commit(is_request, data):
+    """PostgreSQL's answer to a COMMIT that took effect: the command's own name, and an end."""
+    return not is_request and b"COMMIT\0" in data
 
 
 class Faults:
@@ -235,10 +236,10 @@ class Faults:
         self._pause(1, 8)
         relay.heal()
 
-    def _lose_answers(self, relays, asks):
+    def _lose_answers(self, relays, marks):
         before = sum(relay.lost for relay in relays)
         for relay in relays:
-            relay.lose_answers(asks)
+            relay.lose_answers(marks)
         self._pause(0.5, 2)
         for relay in relays:
             relay.heal()
@@ -546,7 +547,7 @@ class Faults:
         return damage, repair
 
     def _kafka_offsets(self, stage):
-        from confluent_kafka import ConsumerGroupTopicPartitions
+        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
         from confluent_kafka.admin import AdminClient
 
         admin, group = AdminClient({"bootstrap.servers": self._servers()}), f"purchases.{stage}"
@@ -556,8 +557,12 @@ class Faults:
             end = time.monotonic() + COORDINATOR_SECONDS
             while True:
                 try:
-                    return ask().result(COORDINATOR_SECONDS)
-                except Exception:
+                    answer = ask().result(COORDINATOR_SECONDS)
+                    for partition in getattr(answer, "topic_partitions", ()):
+                        if partition.error is not None:
+                            raise KafkaException(partition.error)
+                    return answer
+                except KafkaException:
                     # The group has members until the sessions of those that were stopped are over.
                     if time.monotonic() > end:
                         raise
@@ -571,9 +576,6 @@ class Faults:
 
         def repair():
             request = [ConsumerGroupTopicPartitions(group, kept)]
-            answer = persist(lambda: admin.alter_consumer_group_offsets(request)[group])
-            for partition in answer.topic_partitions:
-                if partition.error is not None:
-                    raise RuntimeError(f"offset of {partition.topic}/{partition.partition} was not put back: {partition.error}")
+            persist(lambda: admin.alter_consumer_group_offsets(request)[group])
 
         return damage, repair

@@ -24,7 +24,7 @@ class Relay:
         self.lock = threading.Lock()
         self.delay = 0.0
         self.is_cut = False
-        self.asks = None
+        self.marks = None
         self.lost = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -65,10 +65,10 @@ class Relay:
                     break
                 if self.delay:
                     time.sleep(self.delay)
-                if is_request:
-                    asks = self.asks
-                    connection.is_lost = connection.is_lost or (asks is not None and asks(data))
-                elif connection.is_lost:
+                marks = self.marks
+                if marks is not None and marks(is_request, data):
+                    connection.is_lost = True
+                if connection.is_lost and not is_request:
                     self.lost += 1
                     time.sleep(self.LOST_SECONDS)
                     break
@@ -99,16 +99,17 @@ class Relay:
         for connection in held:
             connection.flows.set()
 
-    def lose_answers(self, asks):
-        """A request for which `asks(bytes)` is true reaches the server; its answer doesn't come back, and the connection ends."""
-        self.asks = asks
+    def lose_answers(self, marks):
+        """What is asked reaches the server; its answer doesn't come back, and the connection ends. `marks(is_request, bytes)`
+        says of a request that its answer, or of an answer that it is to be lost."""
+        self.marks = marks
 
     def cut(self):
         self.is_cut = True
         self.end_some(random.Random(0), 1.1)
 
     def heal(self):
-        self.is_cut, self.delay, self.asks = False, 0.0, None
+        self.is_cut, self.delay, self.marks = False, 0.0, None
 
 
 class Connection:

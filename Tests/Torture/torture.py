@@ -101,12 +101,14 @@ def run(options, place, order, dice, peace, forged):
             time.sleep(dice.uniform(0.2, 2))
             try:
                 say(faults.throw())
-            except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
-                wrong.append(f"{type(error).__name__}: {error}")
+            except Exception as error:
+                said = getattr(error, "stderr", None) or b""
+                wrong.append(f"{type(error).__name__}: {error} {said.decode(errors='replace')[-500:]}")
+                say(wrong[-1])
                 break
         last_fault = time.monotonic()
         say(f"no more faults; {load.count} of {load.total} posts taken, {load.retried} tried again")
-        if not load.wait(LATE_SECONDS):
+        if not load.wait(0 if wrong else LATE_SECONDS):
             wrong.append(f"the load did not come to its end: {load.count} of {load.total}")
             load.stop()
         loaded = time.monotonic()
