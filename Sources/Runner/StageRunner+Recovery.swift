@@ -20,7 +20,18 @@ extension StageRunner {
       waiting[partition] = nil
       starts[partition] = try state.next ?? beginning(of: partition)
     }
+    if books != nil { try confirm(partitions, worker) }
     try worker.start(starts)
+  }
+
+  /// Asks the log whether this is still a member, by a commit that changes nothing. A claim takes a partition from whoever
+  /// has it, also when it is made by one who stood still and doesn't know that its membership is over; nothing may be written
+  /// under such a claim. After this, whoever comes next claims after us, and the store refuses us from then on.
+  private func confirm(_ partitions: [TopicPartition], _ worker: any LogWorker) throws {
+    for partition in partitions {
+      guard let published = owned[partition]?.published else { continue }
+      return try worker.commit([], offsets: [partition: published], membership: worker.membership())
+    }
   }
 
   private func reconcile(

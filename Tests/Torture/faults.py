@@ -16,6 +16,8 @@ from processes import STOP_SECONDS
 
 # Past the transaction and the session (6 s each) of whoever stands still.
 STILL = (8, 14)
+# A stage that was started, or lost its place, is at work again within this where nothing else fails.
+AT_WORK_SECONDS = 30
 # A stage that finds log and store at odds says so and ends within this.
 REFUSAL_SECONDS = 60
 # How long the work goes on past a backup that is then restored.
@@ -116,10 +118,15 @@ class Faults:
     def f_process_zombie_with_successor(self):
         """The successor under the same name has its share when the old one goes on: the hardest instant."""
         process = self.dice.choice(self.place.members())
-        size = process.log.stat().st_size
+        end = time.monotonic() + AT_WORK_SECONDS
+        while b'"assigned"' not in process.log.read_bytes():
+            # One that has not yet taken its name would take it from its successor, rightly.
+            if time.monotonic() > end:
+                return f"{process.name} is not at work"
+            time.sleep(0.05)
         old = process.succeed()
         end = time.monotonic() + STILL[1]
-        while time.monotonic() < end and b'"assigned"' not in process.log.read_bytes()[size:]:
+        while time.monotonic() < end and b'"assigned"' not in process.log.read_bytes():
             time.sleep(0.01)
         old.send_signal(signal.SIGCONT)
         try:
@@ -436,11 +443,11 @@ class Faults:
             started = []
             for stage in expected:
                 for process in self.place.members(stage):
-                    started.append((process, process.log.stat().st_size))
                     process.start_unwatched()
-            for process, size in started:
+                    started.append(process)
+            for process in started:
                 status = process.end_of_one_start(REFUSAL_SECONDS)
-                said = process.log.read_bytes()[size:].decode(errors="replace")
+                said = process.log.read_text(errors="replace")
                 if status in (None, 0) or words not in said:
                     wrong.append(f"{process.name} ended with {status} and did not say '{words}': {said[-600:]}")
         finally:

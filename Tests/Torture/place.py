@@ -30,6 +30,7 @@ class Place:
         self.options, self.folder = options, folder
         self.relays, self.processes, self.extras = [], {}, 0
         self.lock = threading.Lock()
+        (folder / "logs").mkdir()
         self.kafka, self.postgres, self.disk = folder / "kafka", folder / "postgres", folder / "disk"
         self.environment, self.disk_control, self.is_mounted = {}, None, False
         self.database_relay = None

@@ -25,13 +25,16 @@ class Process:
         self.is_wanted, self.is_still = True, False
         self.ends = collections.Counter()
         self.lock = threading.Lock()
-        self.log = place.folder / f"{name}.log"
+        self.starts = 0
         self._start()
 
     def _start(self, program=None, more=()):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PURCHASES_")}
         environment |= {**self.place.environment, **dict(more)}
-        with open(self.log, "ab") as log:
+        # Each start has a log of its own: two processes can have one name for a while.
+        self.starts += 1
+        self.log = self.place.folder / "logs" / f"{self.name}.{self.starts}.log"
+        with open(self.log, "wb") as log:
             self.child = subprocess.Popen(
                 [str(word) for word in [program or self.words[0], *self.words[1:]]], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment,
                 cwd=self.place.folder,

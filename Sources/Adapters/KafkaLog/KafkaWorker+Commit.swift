@@ -89,12 +89,24 @@ extension KafkaWorker {
   /// Throws the producer away: within its epoch nothing can be told any more. A new one is made when it is needed.
   private func discard(_ error: KafkaError, began: Int64, otherwise kind: LogFailure.Kind) -> LogFailure {
     drop()
-    let open = KafkaClock.milliseconds() - began
-    // The coordinator fences a producer also when its transaction ran out of time, as after a long stand-still.
-    if KafkaFailures.isOfProducer(error), open < transactionMilliseconds || isFencedAsMember() {
-      return takenOver(error)
+    if KafkaFailures.isOfProducer(error) {
+      // After a stand-still the group knows who has our name.
+      if tellsOfAnother(since: began) || stoodStill(since: began) && isFencedAsMember() { return takenOver(error) }
     }
     return LogFailure(kind, error.description)
+  }
+
+  /// Whether a fenced producer of a transaction that began then tells that another has the transactional id: the coordinator
+  /// fences a producer also when its transaction ran out of time.
+  private func tellsOfAnother(since began: Int64) -> Bool {
+    KafkaClock.milliseconds() - began < transactionMilliseconds
+  }
+
+  /// Whether it was we who let the time run out. Where nobody answered us for as long, brokers failed, and one of them takes
+  /// a join that is sent again for a second process, too: then neither producer nor member tells of another. Should there be
+  /// one all the same, it is we who end it, and its supervisor's next start ends us in turn.
+  private func stoodStill(since began: Int64) -> Bool {
+    standStill.happened(since: began, forAtLeast: transactionMilliseconds / 2)
   }
 
   /// Whether another static member has our place in the group: the answer to the next heartbeat tells. Waited for before we
@@ -121,6 +133,7 @@ extension KafkaWorker {
   func isTakenOver() -> Bool {
     guard let producer, let topic = settings.topics.first else { return false }
     defer { drop() }
+    let began = KafkaClock.milliseconds()
     // A member that doesn't exist: where the producer is still ours, the group refuses the offset in any case.
     let nobody = GroupMembership(group: settings.group, generation: 0, member: "nobody", instance: nil)
     do throws(KafkaError) {
@@ -128,10 +141,10 @@ extension KafkaWorker {
       try producer.sendOffsets(
         [KafkaPartition(topic, 0): 0], membership: nobody, milliseconds: KafkaWorker.abortMilliseconds)
     } catch {
-      if KafkaFailures.isOfProducer(error) { return true }
+      if KafkaFailures.isOfProducer(error) { return tellsOfAnother(since: began) || stoodStill(since: began) }
     }
     do throws(KafkaError) { try producer.abortTransaction(milliseconds: KafkaWorker.abortMilliseconds) } catch {
-      return KafkaFailures.isOfProducer(error)
+      return KafkaFailures.isOfProducer(error) && (tellsOfAnother(since: began) || stoodStill(since: began))
     }
     return false
   }

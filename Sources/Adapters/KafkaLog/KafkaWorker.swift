@@ -12,6 +12,7 @@ final class KafkaWorker: LogWorker {
   /// Under way on `committing`; until it is finished nothing else uses the producer.
   var begun: KafkaTransaction?
   let committing = DispatchQueue(label: "purchases.kafka.commit")
+  let standStill = StandStill()
   /// Set when another process took our identity over: everything fails from then on.
   var fenced: LogFailure?
 
