@@ -282,13 +282,8 @@ final class SimulatedTransaction {
       broker.world.after(link.stalledUntil - broker.world.now + broker.delay()) { [self] in send() }
       return
     }
-    var delay = broker.delay()
-    if request == .end {
-      mayBeDecided = true
-      if isEndLost { return }
-      delay += endDelay
-    }
-    broker.world.after(delay) { [self] in arrive() }
+    if request == .end { mayBeDecided = true }
+    broker.world.after(broker.delay()) { [self] in arrive() }
   }
 
   private func arrive() {
@@ -296,7 +291,14 @@ final class SimulatedTransaction {
       broker.world.after(broker.outageUntil - broker.world.now + broker.delay()) { [self] in arrive() }
       return
     }
-    if request == .end, isEndLost { return }
+    if request == .end {
+      if isEndLost { return }
+      if endDelay > 0 {
+        broker.world.after(endDelay) { [self] in arrive() }
+        endDelay = 0
+        return
+      }
+    }
     guard broker.producers[id]?.epoch == epoch, state == .open else {
       if broker.bug == .logIgnoresProducerEpochs, request == .end {
         broker.open.first { $0.id == id && $0 !== self && $0.state == .open }?.commit()

@@ -93,8 +93,9 @@ public enum SimulatedFault: Sendable, Hashable, CustomStringConvertible {
   public enum AtStep: String, Sendable, Hashable, CaseIterable {
     /// The groups come together anew, for no reason that a member knows.
     case rebalance
-    /// All members are put out of their groups.
+    /// All members are put out of their groups, or one of each.
     case expel
+    case expelOne = "expel-one"
     /// The log, or the store, answers nobody for a while.
     case logOutage = "log-outage"
     case storeOutage = "store-outage"

@@ -103,6 +103,11 @@ final class SimulatedGroup {
     gather()
   }
 
+  func expelFirst() {
+    if !members.isEmpty { members.removeFirst() }
+    gather()
+  }
+
   /// The group comes together anew: each member must join once more.
   func gather() {
     isGathering = true

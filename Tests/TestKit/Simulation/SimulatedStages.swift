@@ -94,3 +94,73 @@ struct SimulatedPassing: Stage {
     ]
   }
 }
+
+/// A stage that decides whole runs, with one row per partition that each record changes, as auditing has it.
+struct SimulatedCounting: Stage {
+  var name: StageName { .auditing }
+  var inputs: [Topic] { [.received, .verified] }
+  var takesEveryRecord: Bool { true }
+  var decidesRuns: Bool { true }
+
+  private func key(_ partition: TopicPartition) -> RowKey {
+    RowKey(.auditTree, [.text(partition.topic), .integer(Int64(partition.partition))])
+  }
+
+  func needs(run: Run, _ facts: any Facts) -> [Need] { [.row(key(run.partition))] }
+
+  // It is only asked for runs.
+  func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] { [] }
+
+  func decide(run: Run, _ facts: any Facts, _ moment: Moment) -> [Decided] {
+    let key = key(run.partition)
+    let row = facts.row(key)
+    var size = row?["size"].integer ?? 0
+    var chain = row?["root"].text ?? ""
+    var decided: [Decided] = []
+    for (place, stored) in run.records.enumerated() {
+      size += 1
+      var hash = UInt64(size)
+      for byte in chain.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+      for byte in RecordCodec.encode(stored.record) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+      chain = String(hash, radix: 16)
+      // Not each record leads to something.
+      guard hash % 3 != 0 else { continue }
+      let event = Outgoing(
+        topic: .audit, key: run.partition.description, type: .auditCheckpointed, data: Array("\(size) \(chain)".utf8))
+      decided.append(Decided(record: place, actions: [.emit(event)]))
+    }
+    guard !run.records.isEmpty else { return [] }
+    let write = Action.write(
+      .put(
+        Row(
+          key,
+          [
+            .integer(size), .bytes([]), .text(chain), .integer(0), .integer(0), .integer(0), .null, .null,
+          ])))
+    if decided.last?.record == run.records.count - 1 {
+      decided[decided.count - 1].actions.append(write)
+    } else {
+      decided.append(Decided(record: run.records.count - 1, actions: [write]))
+    }
+    return decided
+  }
+}
+
+/// A stage that decides runs, record by record: what comes out is the same.
+struct OneByOne: Stage {
+  let stage: any Stage
+
+  var name: StageName { stage.name }
+  var inputs: [Topic] { stage.inputs }
+  var takesEveryRecord: Bool { true }
+
+  private func run(_ record: Incoming) -> Run {
+    Run(topic: record.topic, partition: record.coordinates.topicPartition, records: [record.stored])
+  }
+
+  func needs(_ record: Incoming, _ facts: any Facts) -> [Need] { stage.needs(run: run(record), facts) }
+
+  func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
+    stage.decide(run: run(record), facts, moment).flatMap(\.actions)
+  }
+}

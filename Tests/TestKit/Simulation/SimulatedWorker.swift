@@ -305,8 +305,13 @@ final class SimulatedWorker: LogWorker {
       throw LogFailure(.aborted, "the log gave the transaction up")
     case .endLost, .endLate:
       transaction.isEndLost = fault == .endLost
-      transaction.endDelay = broker.world.dice(0...2 * settings.transactionTimeoutMilliseconds)
-      if transaction.outcome == nil { return try unknown() }
+      // Late is in the middle of the next transaction, or when all is over.
+      let latest = broker.world.oneIn(2) ? 3 * broker.latency : 2 * settings.transactionTimeoutMilliseconds
+      transaction.endDelay = broker.world.dice(0...latest)
+      // It is given up when the request for the end is on its way.
+      _ = link.wait(settings.transactionTimeoutMilliseconds) { transaction.mayBeDecided || transaction.outcome != nil }
+      if link.isGone { throw LogFailure(.unavailable, "this process is no more") }
+      if transaction.outcome == nil, transaction.mayBeDecided { return try unknown() }
     case .answerLost, nil: break
     }
     let left = transaction.began + settings.transactionTimeoutMilliseconds - broker.world.now

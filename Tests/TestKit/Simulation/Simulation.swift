@@ -11,6 +11,8 @@ import PurchasesRunner
 public final class Simulation {
   public struct Outcome: Sendable {
     public let seed: UInt64
+    /// Which order of steps of this seed; 0 is its own.
+    public let dice: UInt64
     public let faults: [SimulatedFault]
     /// Those of them that came to pass.
     public let struck: [SimulatedFault]
@@ -29,7 +31,7 @@ public final class Simulation {
 
   /// Which stages run, in the order of the way of a record.
   enum Shape: CaseIterable {
-    case tally, passing, both
+    case tally, passing, both, counting
     /// The stages that live deployments run, on some accounts' purchases.
     case purchases
 
@@ -38,14 +40,15 @@ public final class Simulation {
       case .tally: [SimulatedTally()]
       case .passing: [SimulatedPassing()]
       case .both: [SimulatedPassing(), SimulatedTally()]
+      case .counting: [SimulatedCounting()]
       case .purchases: [OwnershipStage(), EntitlementsStage(catalogue: SimulatedPurchases.catalogue)]
       }
     }
   }
 
   static let topics = TopicSettings(prefix: "", partitions: 3)
-  /// A run that takes longer hangs; the longest good ones take a tenth of it.
-  private static let stepLimit = 60_000
+  /// A run that takes longer hangs; good ones take a few hundred.
+  private static let stepLimit = 15_000
   /// As long as nothing changes for so long, and nobody stands still, there is nothing under way.
   private static let restMilliseconds: Int64 = 400
   /// Short ones, so that a run has time for many of them; who stands still does so for up to four.
@@ -68,13 +71,13 @@ public final class Simulation {
 
   static func group(_ stage: any Stage) -> String { "simulated-\(stage.name.rawValue)" }
 
-  private init(seed: UInt64, faults: [SimulatedFault]?, bug: PlantedBug?, keepsTrace: Bool) {
+  private init(seed: UInt64, dice: UInt64, faults: [SimulatedFault]?, bug: PlantedBug?, keepsTrace: Bool) {
     self.seed = seed
     // What is played and what goes wrong has dice of its own, so that a run without one of its faults is the same play.
     var random = SeededRandom(seed: seed)
     shape = Shape.allCases.randomElement(using: &random) ?? .tally
     members = Int.random(in: 2...3, using: &random)
-    world = SimulatedWorld(seed: random.next(), keepsTrace: keepsTrace)
+    world = SimulatedWorld(seed: random.next() &+ dice, keepsTrace: keepsTrace)
     broker = SimulatedBroker(
       world: world, bug: bug, isCooperative: Bool.random(using: &random),
       latency: [0, 5, 20, 60].randomElement(using: &random) ?? 0)
@@ -91,22 +94,25 @@ public final class Simulation {
   }
 
   /// One run.
-  /// - Parameter faults: instead of those that the seed decides.
+  /// - Parameters:
+  ///   - dice: another order of the same play's steps.
+  ///   - faults: instead of those that the seed decides.
   public static func run(
-    seed: UInt64, faults: [SimulatedFault]? = nil, bug: PlantedBug? = nil, keepsTrace: Bool = false
+    seed: UInt64, dice: UInt64 = 0, faults: [SimulatedFault]? = nil, bug: PlantedBug? = nil, keepsTrace: Bool = false
   ) -> Outcome {
-    let simulation = Simulation(seed: seed, faults: faults, bug: bug, keepsTrace: keepsTrace)
+    let simulation = Simulation(seed: seed, dice: dice, faults: faults, bug: bug, keepsTrace: keepsTrace)
     simulation.run()
     let world = simulation.world
     defer { world.end() }
     return Outcome(
-      seed: seed, faults: simulation.faults, struck: world.struck, violations: world.violations, steps: world.steps,
+      seed: seed, dice: dice, faults: simulation.faults, struck: world.struck, violations: world.violations,
+      steps: world.steps,
       switches: world.switches, digest: world.traceDigest, trace: world.trace)
   }
 
   /// The faults that a seed decides.
   public static func faults(seed: UInt64) -> [SimulatedFault] {
-    Simulation(seed: seed, faults: nil, bug: nil, keepsTrace: false).faults
+    Simulation(seed: seed, dice: 0, faults: nil, bug: nil, keepsTrace: false).faults
   }
 
   // MARK: the play
@@ -130,9 +136,14 @@ public final class Simulation {
         value: Array(value(index, at: at[index], &random).utf8),
         headers: Envelope(id: "in-\(index)", source: "/simulation", type: type).headers,
         timestamp: Instant(milliseconds: SimulatedWorld.epoch + at[index] - Int64.random(in: 0...50, using: &random)))
-      publish(
-        ProducedRecord(topic: Self.topics.name(shape == .tally ? .owned : .received), record: record), at: at[index])
+      publish(ProducedRecord(topic: Self.topics.name(topic(&random)), record: record), at: at[index])
     }
+  }
+
+  /// Where the play's records come in.
+  private func topic(_ random: inout SeededRandom) -> Topic {
+    let inputs = stages[0].inputs.filter { $0 != .parked }
+    return inputs[Int.random(in: 0..<inputs.count, using: &random)]
   }
 
   private func value(_ index: Int, at: Int64, _ random: inout SeededRandom) -> String {
@@ -222,6 +233,7 @@ public final class Simulation {
     switch fault {
     case .rebalance: for group in broker.sortedGroups { group.gather() }
     case .expel: for group in broker.sortedGroups { group.expelAll() }
+    case .expelOne: for group in broker.sortedGroups { group.expelFirst() }
     case .logOutage: broker.outageUntil = world.now + world.dice(20...2_500)
     case .storeOutage: store.outageUntil = world.now + world.dice(20...2_500)
     case .restart0: world.processes.first?.stop?.set()

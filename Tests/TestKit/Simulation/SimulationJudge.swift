@@ -80,7 +80,8 @@ struct SimulationJudge {
 
   private func judgeState(_ stage: any Stage, _ tables: InMemoryTables) {
     // The fold, record by record, without runner, log and store.
-    let model = InMemoryStage(stage, tables: tables, topics: Simulation.topics)
+    let model = InMemoryStage(
+      stage.decidesRuns ? OneByOne(stage: stage) : stage, tables: tables, topics: Simulation.topics)
     var wanted: [String: [String]] = [:]
     var poison: [String: [String]] = [:]
     for topic in stage.inputs {

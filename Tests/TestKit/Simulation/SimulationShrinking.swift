@@ -1,29 +1,32 @@
 extension Simulation {
+  /// Orders of steps that are tried without a fault: to leave one out shifts all dice after it, and what went wrong for
+  /// another reason may go wrong again only in another order.
+  private static let orders: UInt64 = 6
+
   /// Fewer faults that still make a run go wrong, by leaving out one after the other until none can be spared; with all
-  /// steps. The dice stay those of the seed.
+  /// steps.
   public static func shrunk(_ outcome: Outcome, bug: PlantedBug? = nil) -> Outcome {
-    // What never came to pass is no part of it.
-    var faults = outcome.faults.filter { Set(outcome.struck).contains($0) }
-    if run(seed: outcome.seed, faults: faults, bug: bug).isGood { faults = outcome.faults }
-    var place = 0
-    var didShrink = false
-    while true {
-      guard place < faults.count else {
-        // One that was needed may be needed no more when a later one is gone.
-        guard didShrink else { break }
-        (place, didShrink) = (0, false)
-        continue
+    var dice = outcome.dice
+    var faults = outcome.faults
+    /// Whether it goes wrong with these too, and then these are all.
+    func suffice(_ fewer: [SimulatedFault]) -> Bool {
+      for order in 0..<orders where !run(seed: outcome.seed, dice: dice &+ order, faults: fewer, bug: bug).isGood {
+        dice &+= order
+        faults = fewer
+        return true
       }
+      return false
+    }
+    // What never came to pass is no part of it.
+    _ = suffice(faults.filter { Set(outcome.struck).contains($0) })
+    var place = 0
+    while place < faults.count {
       var fewer = faults
       fewer.remove(at: place)
-      if run(seed: outcome.seed, faults: fewer, bug: bug).isGood {
-        place += 1
-      } else {
-        faults = fewer
-        didShrink = true
-      }
+      // One that was needed may be needed no more when another one is gone.
+      place = suffice(fewer) ? 0 : place + 1
     }
-    return run(seed: outcome.seed, faults: faults, bug: bug, keepsTrace: true)
+    return run(seed: outcome.seed, dice: dice, faults: faults, bug: bug, keepsTrace: true)
   }
 
   /// What a developer needs of a run that went wrong: what happened, and how to have exactly that again.
@@ -35,7 +38,7 @@ extension Simulation {
     for violation in outcome.violations { text += "  \(violation)\n" }
     text += "the steps (step, time, process, what):\n"
     for line in outcome.trace { text += "  \(line)\n" }
-    text += "to run it again: PURCHASES_SIM_SEED=\(outcome.seed) PURCHASES_SIM_FAULTS='\(list)'"
-    return text + " swift test --filter SimulationTests.plays"
+    text += "to run it again: PURCHASES_SIM_SEED=\(outcome.seed) PURCHASES_SIM_DICE=\(outcome.dice)"
+    return text + " PURCHASES_SIM_FAULTS='\(list)' swift test --filter SimulationTests.plays"
   }
 }

@@ -148,6 +148,11 @@ let storeWriteCases: [StoreCase] = [
     try expectFailure(.fenced, "an old epoch") {
       try worker.stage.amend([.put(alias("a", "c"))], epochs: [.first: worker.epoch])
     }
+    // With nothing to write it is the question whether a claim still holds.
+    try worker.stage.amend([], epochs: [.first: worker.epoch + 1])
+    try expectFailure(.fenced, "nothing under an old epoch") {
+      try worker.stage.amend([], epochs: [.first: worker.epoch])
+    }
     try Conformance.expectEqual(try worker.row(alias("a", "b").key), alias("a", "b"))
     try Conformance.expectEqual(try worker.stage.claim([.first])[.first]?.next, nil)
   },
