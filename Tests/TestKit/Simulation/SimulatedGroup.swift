@@ -44,6 +44,11 @@ final class SimulatedGroup {
     self.broker = broker
   }
 
+  /// Before anybody has committed an offset of it, a partition's owner has nothing to prove itself with.
+  func isOwner(_ link: SimulatedLink, _ partition: TopicPartition) -> Bool {
+    members.contains { $0.link === link && $0.share.contains(partition) } || offsets[partition] == nil
+  }
+
   func member(_ id: Int) -> Member? { members.first { $0.id == id } }
   func index(_ id: Int) -> Int? { members.firstIndex { $0.id == id } }
 

@@ -9,7 +9,9 @@ final class SimulatedStoreServer: @unchecked Sendable {
   var database: SimulatedDatabase
   var outageUntil: Int64 = 0
   private(set) var changes = 0
-  /// Who claimed a partition last, by the store handle's number.
+  /// Whether the log's group has given a partition to the process of a link, whatever that knows of it.
+  var isOwner: (String, SimulatedLink, TopicPartition) -> Bool = { _, _, _ in true }
+  /// Who claimed a partition last while it was theirs, by the store handle's number.
   private var claims: [String: (handle: Int, name: String)] = [:]
   private var handles = 0
 
@@ -27,8 +29,11 @@ final class SimulatedStoreServer: @unchecked Sendable {
     return handles
   }
 
-  func claimed(_ partitions: [TopicPartition], of stage: String, by handle: Int, _ name: String) {
-    for partition in partitions { claims["\(stage) \(partition)"] = (handle, name) }
+  /// A claim of one who stood still and is a member no more takes the partition from nobody.
+  func claimed(_ partitions: [TopicPartition], of stage: String, by handle: Int, _ link: SimulatedLink) {
+    for partition in partitions where isOwner(stage, link, partition) {
+      claims["\(stage) \(partition)"] = (handle, link.name)
+    }
   }
 
   /// Whoever writes must be the last one who claimed, whatever the store itself tests.
@@ -82,7 +87,7 @@ final class SimulatedStageStore: StageStore {
   func claim(_ partitions: [TopicPartition]) throws(StoreFailure) -> [TopicPartition: StagePosition] {
     try link.store(.claim) { () throws(StoreFailure) in
       try server.checkReachable()
-      server.claimed(partitions, of: stage, by: handle, link.name)
+      server.claimed(partitions, of: stage, by: handle, link)
       let claimed = server.database.claim(partitions, of: stage)
       server.world.note(
         link.process,

@@ -82,7 +82,9 @@ final class SimulatedWorker: LogWorker {
       while true {
         if !broker.isOut {
           group.heard(member)
-          if let change = follow() { return change }
+          // Who stood still hears a little later that it was put out; until then it hands out what it had fetched.
+          let isAware = link.process == nil || group.member(member) != nil || broker.world.oneIn(2)
+          if isAware, let change = follow() { return change }
           if let generation {
             let records = fetch(max)
             if !records.isEmpty { return .records(records, token(generation)) }

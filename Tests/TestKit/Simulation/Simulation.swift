@@ -88,6 +88,9 @@ public final class Simulation {
     world.stepLimit = Self.stepLimit
     try? broker.ensure(Self.topics.specs)
     play(&random)
+    store.isOwner = { [unowned broker] stage, link, partition in
+      broker.group("simulated-\(stage)").isOwner(link, partition)
+    }
     broker.positionInStore = { [unowned store] in
       store.database.stages[StageName.entitlements.rawValue]?.positions[$0]?.next
     }
