@@ -14,10 +14,10 @@ TORTURE_SEED  = $(if $(filter file,$(origin SEED)),,$(SEED))
 export FLAGS RELEASE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture build check bench fmt clean setup
+.PHONY: help demo test torture failover build check bench fmt clean setup
 
 help: ## List the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## A day of purchases through the whole pipeline (LOG=sqlite|kafka STORE=sqlite|postgres SEED= ACCOUNTS=)
 	@Scripts/demo --log $(LOG) --store $(STORE) --seed $(SEED) --accounts $(ACCOUNTS)
@@ -33,6 +33,9 @@ check: setup ## Before each commit: format, warnings as errors, unit and room te
 
 torture: ## Purchases while processes, brokers, database and network fail (LOG=kafka|sqlite STORE=postgres|sqlite MINUTES= SEED=)
 	@Scripts/torture --log $(TORTURE_LOG) --store $(TORTURE_STORE) --minutes $(MINUTES) $(if $(TORTURE_SEED),--seed $(TORTURE_SEED))
+
+failover: ## How long work stands still after a fault, beside a plain Kafka client
+	@Scripts/failover
 
 bench: ## Measurements, each beside its limit in the same run
 	@Scripts/bench

@@ -22,7 +22,7 @@ import threading
 import time
 import uuid
 
-from faults import Faults
+from faults import Faults, java_hash
 from load import ANSWER_SECONDS
 from place import SESSION_MS, STAGES, Place
 from processes import say
@@ -225,12 +225,10 @@ class Kinds:
     def k_broker_killed(self):
         """The one that coordinates the transactions of a member, and leads a third of all partitions."""
         identity = f"purchases.entitlements.{self.dice.choice(self.place.members('entitlements')).name}"
-        from faults import java_hash
-
-        leader, _ = self.faults._leader("__transaction_state", lambda count: java_hash(identity) % count)
+        leader, _ = self.faults.leader("__transaction_state", lambda count: java_hash(identity) % count)
         began = time.monotonic()
         self.place.script("kafka", "kill9", self.place.kafka, leader)
-        return began, lambda: self.faults._resume(leader)
+        return began, lambda: self.faults.resume(leader)
 
     def k_member_stops(self):
         """A planned stop of one of a stage's members, unnamed as in a deployment that scales."""

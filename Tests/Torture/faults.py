@@ -155,14 +155,14 @@ class Faults:
 
     # Brokers, and the network to them.
 
-    def _resume(self, *numbers):
+    def resume(self, *numbers):
         self.place.script("kafka", "resume", self.place.kafka, *numbers)
 
     def _kill_broker(self, number):
         self.place.script("kafka", "kill9", self.place.kafka, number)
         # Longer than the controller waits for a broker, so that all it led has moved.
         self._pause(2, 9)
-        self._resume(number)
+        self.resume(number)
         return f"broker {number}"
 
     def f_kafka_kill_broker(self):
@@ -171,7 +171,7 @@ class Faults:
     def _servers(self):
         return self.place.log.removeprefix("kafka://")
 
-    def _leader(self, topic, choose):
+    def leader(self, topic, choose):
         """The broker that leads the partition that `choose` picks of so many."""
         from confluent_kafka.admin import AdminClient
 
@@ -183,7 +183,7 @@ class Faults:
         return leader, number
 
     def _kill_leader(self, topic, choose):
-        leader, partition = self._leader(topic, choose)
+        leader, partition = self.leader(topic, choose)
         if leader is None:
             return f"{topic}/{partition} has no leader just now"
         return f"{topic}/{partition}, {self._kill_broker(leader)}"
@@ -206,7 +206,7 @@ class Faults:
         for number in numbers:
             self.place.script("kafka", "kill9", self.place.kafka, number)
         self._pause(1, 4)
-        self._resume(*numbers)
+        self.resume(*numbers)
         return f"brokers {numbers}"
 
     def f_kafka_still_broker(self):
