@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 
 from processes import Process, say
 from relay import Relay
@@ -21,6 +22,8 @@ BROKERS = 3
 MEMBERS = 2
 # A stage that stands still for longer has lost its transaction, its session and its partitions.
 SESSION_MS = 6_000
+# Brokers that have just begun, and two cores for some twenty processes.
+START_SECONDS = 120
 # Of the file system for the SQLite files, a fixed part and one per minute: what a run writes fits in it.
 DISK_BYTES, DISK_BYTES_A_MINUTE = 512 << 20, 100 << 20
 
@@ -139,6 +142,15 @@ class Place:
 
     def gateway_processes(self):
         return self._named(["gateway"])
+
+    def await_work(self):
+        """Until every stage has its share: what strikes earlier meets a deployment that is still being made."""
+        end = time.monotonic() + START_SECONDS
+        for process in self.members():
+            while b'"assigned"' not in process.log.read_bytes():
+                if time.monotonic() > end:
+                    raise RuntimeError(f"{process.name} is not at work after {START_SECONDS} s: {process.log.read_text(errors='replace')[-500:]}")
+                time.sleep(0.05)
 
     def watch(self):
         for process in self._named([*STAGES, "gateway"]):

@@ -26,6 +26,8 @@ from load import Load, corpus, forgeries, shuffled
 from place import Place
 from processes import say
 
+# Some hundred thousand posts.
+ACCOUNTS = 7_100
 # The pipeline must be at rest so soon after the last fault and the last post.
 REST_SECONDS = 60
 # The load ends before the faults do; what it still has to post when they are over was held up by them.
@@ -43,7 +45,7 @@ def main():
     parser.add_argument("--store", choices=["postgres", "sqlite"], default="postgres")
     parser.add_argument("--minutes", type=float, default=4)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--accounts", type=int, default=None, help="of the demo's day; about eleven events each")
+    parser.add_argument("--accounts", type=int, default=None, help="of the demo's day; about fourteen posts each")
     parser.add_argument("--only", type=lambda text: text.split(","), help="these kinds of faults, as the report names them")
     parser.add_argument("--keep", action="store_true", help="keep the folder with all logs in any case")
     options = parser.parse_args()
@@ -51,7 +53,7 @@ def main():
     if options.debug_program:
         options.debug_program = str(options.debug_program.resolve())
     seed = options.seed if options.seed is not None else random.randrange(1 << 32)
-    accounts = options.accounts or max(100, int(options.minutes * 200))
+    accounts = options.accounts or ACCOUNTS
     folder = pathlib.Path(tempfile.mkdtemp(prefix="purchases-torture."))
     folder.chmod(0o755)
     say(f"torture on {options.log} and {options.store}: seed {seed}, {options.minutes} minutes, {accounts} accounts, in {folder}")
@@ -64,6 +66,7 @@ def main():
         forged, digests = forgeries(posts, dice, FORGED)
         order = shuffled(posts + forged, dice, DUPLICATES)
         place = Place(options, folder, kept)
+        place.await_work()
         wrong = run(options, place, order, dice, (peace_log, peace_store), digests)
     except BaseException:
         say(f"seed {seed}: broken off; everything is kept in {folder}")
@@ -84,7 +87,7 @@ def main():
 
 
 def run(options, place, order, dice, peace, forged):
-    wrong = []
+    wrong, broken_off = [], False
     faults = Faults(place, dice)
     load = Load(place.gateways, order, options.minutes * 60 * LOAD_SHARE)
     end = time.monotonic() + options.minutes * 60
@@ -105,14 +108,15 @@ def run(options, place, order, dice, peace, forged):
                 said = getattr(error, "stderr", None) or b""
                 wrong.append(f"{type(error).__name__}: {error} {said.decode(errors='replace')[-500:]}")
                 say(wrong[-1])
+                broken_off = True
                 break
         last_fault = time.monotonic()
         say(f"no more faults; {load.count} of {load.total} posts taken, {load.retried} tried again")
-        if not load.wait(0 if wrong else LATE_SECONDS):
+        if not load.wait(0 if broken_off else LATE_SECONDS):
             wrong.append(f"the load did not come to its end: {load.count} of {load.total}")
             load.stop()
         loaded = time.monotonic()
-        while left := place.lag():
+        while not broken_off and (left := place.lag()):
             if time.monotonic() - max(loaded, last_fault) > REST_SECONDS:
                 wrong += [f"not at rest {REST_SECONDS} s after the last fault and post: {line}" for line in left]
                 place.show_state()
@@ -126,6 +130,8 @@ def run(options, place, order, dice, peace, forged):
         load.stop()
     wrong += [f"refused: {refusal}" for refusal in load.refused[:5]]
     wrong += place.halt()
+    if broken_off:
+        return wrong
     say("judging")
     found = evidence.read(place.log, place.direct_store)
     found.accepted, found.poison, found.forged = load.accepted, faults.poison, forged
