@@ -27,11 +27,17 @@ extension StageRunner {
   /// Asks the log whether this is still a member, by a commit that changes nothing. A claim takes a partition from whoever
   /// has it, also when it is made by one who stood still and doesn't know that its membership is over; nothing may be written
   /// under such a claim. After this, whoever comes next claims after us, and the store refuses us from then on.
+  ///
+  /// A partition on which the group has never worked gets its first offset by it. So where the store has work and the log has
+  /// no offset, the offset is gone, and not the first batch still to be published.
   private func confirm(_ partitions: [TopicPartition], _ worker: any LogWorker) throws {
-    for partition in partitions {
-      guard let published = owned[partition]?.published else { continue }
-      return try worker.commit([], offsets: [partition: published], membership: worker.membership())
+    var offsets: [TopicPartition: Int64] = [:]
+    for partition in partitions where owned[partition]?.published == nil {
+      offsets[partition] = try beginning(of: partition)
     }
+    if offsets.isEmpty, let first = partitions.first { offsets[first] = owned[first]?.published }
+    try worker.commit([], offsets: offsets, membership: worker.membership())
+    for (partition, offset) in offsets { owned[partition]?.published = offset }
   }
 
   private func reconcile(
@@ -39,7 +45,7 @@ extension StageRunner {
     _ books: any StageStore
   ) throws -> Owned {
     guard position.next != committed else {
-      return Owned(epoch: position.epoch, next: committed, published: committed)
+      return Owned(epoch: position.epoch, next: position.next, published: committed)
     }
     let kept = try books.unpublished(partition, beyond: committed)
     let standing = Standing(
@@ -47,7 +53,7 @@ extension StageRunner {
       kept: kept.map { KeptBatch(from: $0.from, next: $0.next) })
     let next: Int64
     switch standing {
-    case .level: return Owned(epoch: position.epoch, next: committed, published: committed)
+    case .level: return Owned(epoch: position.epoch, next: position.next, published: committed)
     case .ahead(let reached): next = reached
     case .inconsistent(let reason):
       // The two were read one after the other: it says nothing if somebody else has claimed the partition meanwhile and

@@ -13,7 +13,8 @@ public enum Standing: Sendable, Hashable {
   public init(
     of partition: TopicPartition, group: String, store next: Int64?, log committed: Int64?, kept: [KeptBatch]
   ) {
-    guard next != committed else {
+    // The first offset of a partition is committed before any work on it is: see `StageRunner.confirm`.
+    guard next != committed, (next, committed) != (nil, 0) else {
       self = .level
       return
     }
@@ -26,7 +27,7 @@ public enum Standing: Sendable, Hashable {
     }
     var reached = committed
     for batch in kept where batch.next > committed ?? -1 {
-      guard batch.from == reached else { break }
+      guard batch.from ?? 0 == reached else { break }
       reached = batch.next
     }
     guard reached == next else {

@@ -62,11 +62,14 @@ import Testing
     #expect(standing(store: nil, log: nil) == .level)
     #expect(standing(store: 7, log: 7, kept: [(5, 7)]) == .level)
     #expect(standing(store: 9, log: 5, kept: [(3, 5), (5, 7), (7, 9)]) == .ahead(9))
-    #expect(standing(store: 9, log: nil, kept: [(nil, 9)]) == .ahead(9))
+    #expect(standing(store: nil, log: 0) == .level)
+    #expect(standing(store: 9, log: 0, kept: [(nil, 9)]) == .ahead(9))
     #expect(text(standing(store: 5, log: 7)).contains("g stands at 7, the store only at 5"))
-    #expect(text(standing(store: nil, log: 0)).contains("g stands at 0, the store only at none"))
+    #expect(text(standing(store: nil, log: 1)).contains("g stands at 1, the store only at none"))
     // The offsets are gone, or were set back behind what is kept; or a batch between is missing.
     #expect(text(standing(store: 9, log: nil, kept: [(7, 9)])).contains("nothing to publish"))
+    // Also where all that was ever done is still kept: the first offset was there before it.
+    #expect(text(standing(store: 9, log: nil, kept: [(nil, 9)])).contains("offsets are gone"))
     #expect(text(standing(store: 9, log: 3, kept: [(7, 9)])).contains("nothing to publish"))
     #expect(text(standing(store: 9, log: 3, kept: [(3, 5), (7, 9)])).contains("nothing to publish"))
     #expect(text(standing(store: 9, log: 3)).contains("nothing to publish"))

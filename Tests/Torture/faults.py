@@ -116,7 +116,8 @@ class Faults:
         return victim.name
 
     def f_process_zombie_with_successor(self):
-        """The successor under the same name has its share when the old one goes on: the hardest instant."""
+        """The successor under the same name has its share when the old one goes on: the hardest instant. Or it has worked for
+        a while, and the old one is past its transaction and its session."""
         process = self.dice.choice(self.place.members())
         end = time.monotonic() + AT_WORK_SECONDS
         while b'"assigned"' not in process.log.read_bytes():
@@ -128,6 +129,9 @@ class Faults:
         end = time.monotonic() + STILL[1]
         while time.monotonic() < end and b'"assigned"' not in process.log.read_bytes():
             time.sleep(0.01)
+        is_long = self.dice.random() < 0.5
+        if is_long:
+            self._pause(*STILL)
         old.send_signal(signal.SIGCONT)
         try:
             status = old.wait(STOP_SECONDS)
@@ -135,7 +139,7 @@ class Faults:
             old.kill()
             old.wait()
             raise RuntimeError(f"the zombie of {process.name} neither stopped nor was fenced in {STOP_SECONDS} s") from None
-        return f"{process.name}, the zombie ended with {status}"
+        return f"{process.name}, the zombie ended with {status}{' after long' if is_long else ''}"
 
     def f_process_come_and_go(self):
         """Members are added and stopped every two seconds: partitions move while their batches are in hand, and the old

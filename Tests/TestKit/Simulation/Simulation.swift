@@ -329,8 +329,7 @@ public final class Simulation {
       affected = affected.filter { positions[$0]?.next != nil && old[$0]?.next != positions[$0]?.next }
       store.database = put
     case .offsetsGone:
-      // The very first batch of a partition looks the same when nobody has published it yet.
-      affected = affected.filter { before.unpublished($0, beyond: nil, of: tally.name.rawValue).first?.from != nil }
+      affected = affected.filter { positions[$0]?.next != nil }
       for partition in affected { broker.group(Self.group(tally)).forget(partition) }
     }
     guard !affected.isEmpty else { return }

@@ -121,7 +121,7 @@ struct SimulationJudge {
     let books = simulation.store.database.stages[stage.name.rawValue]
     let offsets = broker.group(Simulation.group(stage)).offsets
     for (place, position) in (books?.positions ?? [:]).sorted(by: { $0.key < $1.key })
-    where position.next != offsets[place] {
+    where position.next ?? 0 != offsets[place] ?? 0 {
       world.violate(
         "\(place): the store stands at \(position.next ?? -1), the group at \(offsets[place] ?? -1)")
     }
