@@ -125,6 +125,7 @@ class Faults:
             if time.monotonic() > end:
                 return f"{process.name} is not at work"
             time.sleep(0.05)
+        ends = process.ends.copy()
         old = process.succeed()
         end = time.monotonic() + STILL[1]
         while time.monotonic() < end and b'"assigned"' not in process.log.read_bytes():
@@ -139,7 +140,10 @@ class Faults:
             old.kill()
             old.wait()
             raise RuntimeError(f"the zombie of {process.name} neither stopped nor was fenced in {STOP_SECONDS} s") from None
-        return f"{process.name}, the zombie ended with {status}{' after long' if is_long else ''}"
+        # One that stood still for a moment only may take its name back, as a late start of it would; then it is the next
+        # start, and not the first, that ends it.
+        fought = process.forget_ends(ends)
+        return f"{process.name}, the zombie ended with {status}{' after long' if is_long else ''}{f', {fought} successors before' if fought else ''}"
 
     def f_process_come_and_go(self):
         """Members are added and stopped every two seconds: partitions move while their batches are in hand, and the old

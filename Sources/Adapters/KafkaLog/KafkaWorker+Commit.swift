@@ -152,6 +152,13 @@ extension KafkaWorker {
   /// The producer, or a new one: making it ends what the last one left open, one way or the other.
   func readyProducer() throws(LogFailure) -> KafkaProducer {
     if let producer { return producer }
+    // Taking the transactional id ends whoever has it. Who has just stood still hears first whether that is a successor.
+    if standStill.happened(
+      since: KafkaClock.milliseconds() - heartbeatMilliseconds, forAtLeast: StandStill.leastMilliseconds),
+      isFencedAsMember(), let fatal = consumer.fatalError
+    {
+      throw takenOver(fatal)
+    }
     let fresh = try KafkaWorker.makeProducer(log, settings)
     producer = fresh
     return fresh

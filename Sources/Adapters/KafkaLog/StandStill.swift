@@ -16,7 +16,7 @@ final class StandStill: @unchecked Sendable {
   // Ten beats a second cost nothing, and are a thirtieth of the shortest time that is asked about.
   private static let beatMilliseconds = 100
   // Shorter ones come from a busy machine; nobody asks about them.
-  private static let leastMilliseconds: Int64 = 1_000
+  static let leastMilliseconds: Int64 = 1_000
   // Nobody asks about what was before the last few transactions.
   private static let keptGaps = 16
 
