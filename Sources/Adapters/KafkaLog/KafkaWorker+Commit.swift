@@ -121,6 +121,11 @@ extension KafkaWorker {
     return false
   }
 
+  private var hasJustStoodStill: Bool {
+    standStill.happened(
+      since: KafkaClock.milliseconds() - 2 * heartbeatMilliseconds, forAtLeast: StandStill.leastMilliseconds)
+  }
+
   private func drop() {
     producer?.purge()
     producer?.close(milliseconds: 0)
@@ -131,7 +136,8 @@ extension KafkaWorker {
   /// takes the same join, sent again, for a second process. The transactional id tells, since a worker takes it before
   /// it joins: a transaction of ours is refused at its first step once somebody else has it.
   func isTakenOver() -> Bool {
-    guard let producer, let topic = settings.topics.first else { return false }
+    // Without a producer there is nothing to ask with, and to make one would end a successor.
+    guard let producer, let topic = settings.topics.first else { return hasJustStoodStill }
     defer { drop() }
     let began = KafkaClock.milliseconds()
     // A member that doesn't exist: where the producer is still ours, the group refuses the offset in any case.
@@ -153,12 +159,7 @@ extension KafkaWorker {
   func readyProducer() throws(LogFailure) -> KafkaProducer {
     if let producer { return producer }
     // Taking the transactional id ends whoever has it. Who has just stood still hears first whether that is a successor.
-    if standStill.happened(
-      since: KafkaClock.milliseconds() - heartbeatMilliseconds, forAtLeast: StandStill.leastMilliseconds),
-      isFencedAsMember(), let fatal = consumer.fatalError
-    {
-      throw takenOver(fatal)
-    }
+    if hasJustStoodStill, isFencedAsMember(), let fatal = consumer.fatalError { throw takenOver(fatal) }
     let fresh = try KafkaWorker.makeProducer(log, settings)
     producer = fresh
     return fresh
