@@ -5,7 +5,7 @@ RELEASE      := -c release $(FLAGS) -Xswiftc -cross-module-optimization
 LOG          ?= sqlite
 STORE        ?= sqlite
 SEED         ?= 1
-MINUTES      ?= 4
+MINUTES      ?= 30
 ACCOUNTS     ?= 3000
 # The torture's own defaults: the whole deployment, and another seed each time. What is given counts for it too.
 TORTURE_LOG   = $(if $(filter file,$(origin LOG)),kafka,$(LOG))
