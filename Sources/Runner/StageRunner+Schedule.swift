@@ -14,7 +14,10 @@ extension StageRunner {
     let due = try due(books, now: now, workedOff: horizon)
     guard !due.isEmpty else { return }
     let events = due.compactMap { derivation.scheduled($0) }
-    if !events.isEmpty { try worker.commit(events, offsets: [:], membership: worker.membership()) }
+    // With offsets that change nothing, since only they make the log ask whether this is still a member.
+    if !events.isEmpty {
+      try worker.commit(events, offsets: owned.compactMapValues(\.published), membership: worker.membership())
+    }
     let writes = due.flatMap(\.writes)
     if !writes.isEmpty { try books.amend(writes, epochs: owned.mapValues(\.epoch)) }
     metrics.count("purchases_scheduled_total", "Events that the clock brought", label, by: events.count)

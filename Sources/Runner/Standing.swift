@@ -30,9 +30,16 @@ public enum Standing: Sendable, Hashable {
       guard batch.from ?? 0 == reached else { break }
       reached = batch.next
     }
+    guard let committed else {
+      self = .inconsistent(
+        "\(partition): the store stands at \(next), and the group \(group) has no offset. The group's offsets are gone or were "
+          + "set back. Set them to the store's position once you know that its output is in the log; where the log has "
+          + "none of it, to 0, and what the store still holds is published.")
+      return
+    }
     guard reached == next else {
       self = .inconsistent(
-        "\(partition): the store stands at \(next), the group \(group) at \(Self.text(committed)), and the store holds "
+        "\(partition): the store stands at \(next), the group \(group) at \(committed), and the store holds "
           + "nothing to publish for the records between. The group's offsets are gone or were set back. Set them to the "
           + "store's position once you know that its output is in the log, or replay into a new store.")
       return

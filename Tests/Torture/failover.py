@@ -14,6 +14,7 @@ import json
 import pathlib
 import random
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -288,11 +289,14 @@ def main():
     options.program, options.log, options.debug_program, options.minutes, options.only = str(options.program.resolve()), "kafka", None, 10, None
     folder = pathlib.Path(tempfile.mkdtemp(prefix="purchases-failover."))
     folder.chmod(0o755)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     dice, stopping, place, threads = random.Random(options.seed), threading.Event(), None, []
     try:
         demo = ["demo", "--accounts", "20", "--log", f"sqlite:{folder}/log.db", "--store", f"sqlite:{folder}/store.db", "--keep", folder / "kept"]
         subprocess.run([options.program, *map(str, demo)], check=True, stdout=subprocess.DEVNULL)
         place = Place(options, folder, folder / "kept")
+        place.start()
+        place.await_work()
         pipeline, plain = Pipeline(place, options.rate, dice, stopping), Plain(place, options.rate, stopping)
         flows = [pipeline.flow, plain.flow]
         threads = pipeline.threads + plain.threads
@@ -304,8 +308,10 @@ def main():
         for thread in threads:
             thread.join()
         if place is not None:
-            place.halt()
-            place.end()
+            try:
+                place.halt()
+            finally:
+                place.end()
     shutil.rmtree(folder, ignore_errors=True)
     return 0
 
@@ -323,7 +329,8 @@ def measure(options, kinds, flows):
         for _ in range(options.rounds):
             await_peace(flows)
             began, undo = getattr(kinds, "k_" + name)()
-            time.sleep(LATE_SECONDS)
+            # What is stuck from the first instant on is late only now.
+            time.sleep(2 * LATE_SECONDS)
             await_peace(flows)
             ours, theirs = (flow.last_came_late(began) for flow in flows)
             rows.append((ours, theirs, ours - theirs))

@@ -51,7 +51,8 @@ def is_commit(is_request, data):
 class Faults:
     def __init__(self, place, dice):
         self.place, self.dice = place, dice
-        self.thrown = collections.Counter()
+        # Those that struck, and those that found nothing to strike.
+        self.thrown, self.missed = collections.Counter(), collections.Counter()
         self.poison = set()
         names = [name.removeprefix("f_") for name in dir(self) if name.startswith("f_")]
         log, store = place.options.log, place.options.store
@@ -69,6 +70,9 @@ class Faults:
 
     def throw_one(self, name):
         said = getattr(self, "f_" + name)()
+        if said is None:
+            self.missed[name] += 1
+            return f"fault {name}: met nothing"
         self.thrown[name] += 1
         return f"fault {name}: {said}"
 
@@ -105,6 +109,10 @@ class Faults:
             # Only what lies in the store and not in the log is recovered.
             points = ["3-store-committed:1", f"{step}:1"]
         statuses = self.dice.choice(self.place.members(stage)).crash(program, points)
+        if any(status not in (-signal.SIGKILL, None) for status in statuses):
+            raise RuntimeError(f"{stage} was to crash at {points} and ended with {statuses}")
+        if None in statuses:
+            return None
         return f"{stage} at {' and '.join(points)}, ended with {statuses}"
 
     def f_process_zombie(self):
@@ -123,7 +131,7 @@ class Faults:
         while b'"assigned"' not in process.log.read_bytes():
             # One that has not yet taken its name would take it from its successor, rightly.
             if time.monotonic() > end:
-                return f"{process.name} is not at work"
+                return None
             time.sleep(0.05)
         ends = process.ends.copy()
         old = process.succeed()
@@ -131,18 +139,22 @@ class Faults:
         while time.monotonic() < end and b'"assigned"' not in process.log.read_bytes():
             time.sleep(0.01)
         is_long = self.dice.random() < 0.5
-        if is_long:
-            self._pause(*STILL)
-        old.send_signal(signal.SIGCONT)
         try:
+            if is_long:
+                self._pause(*STILL)
+            old.send_signal(signal.SIGCONT)
             status = old.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
+            raise RuntimeError(f"the zombie of {process.name} neither stopped nor was fenced in {STOP_SECONDS} s") from None
+        finally:
+            # Nobody else knows of it.
             old.kill()
             old.wait()
-            raise RuntimeError(f"the zombie of {process.name} neither stopped nor was fenced in {STOP_SECONDS} s") from None
+        if status != 1:
+            raise RuntimeError(f"the zombie of {process.name} ended with {status}, not as one that is fenced")
         # One that stood still for a moment only may take its name back, as a late start of it would; then it is the next
         # start, and not the first, that ends it.
-        fought = process.forget_ends(ends)
+        fought = process.forget_fenced(ends)
         return f"{process.name}, the zombie ended with {status}{' after long' if is_long else ''}{f', {fought} successors before' if fought else ''}"
 
     def f_process_come_and_go(self):
@@ -157,6 +169,7 @@ class Faults:
             with self.place.lock:
                 extra = self.place.processes.pop(name)
             status = extra.stop()
+            self.place.extra_ends.update({f"{name} {status}": count for status, count in extra.ends.items()})
             if status != 0:
                 raise RuntimeError(f"{name} ended with {status} after SIGTERM")
         return f"{stage} {rounds} times"
@@ -193,8 +206,11 @@ class Faults:
     def _kill_leader(self, topic, choose):
         leader, partition = self.leader(topic, choose)
         if leader is None:
-            return f"{topic}/{partition} has no leader just now"
+            return None
         return f"{topic}/{partition}, {self._kill_broker(leader)}"
+
+    def _told(self, of, said):
+        return None if said is None else f"of {of}: {said}"
 
     def f_kafka_kill_leader(self):
         topic = self.dice.choice(["received", "verified", "owned", "entitlements"])
@@ -203,11 +219,11 @@ class Faults:
     def f_kafka_kill_transaction_coordinator(self):
         process = self.dice.choice(self.place.members())
         identity = f"purchases.{process.name.split('-')[0]}.{process.name}"
-        return f"of {process.name}: " + self._kill_leader("__transaction_state", lambda count: java_hash(identity) % count)
+        return self._told(process.name, self._kill_leader("__transaction_state", lambda count: java_hash(identity) % count))
 
     def f_kafka_kill_group_coordinator(self):
         group = f"purchases.{self.dice.choice(STAGES)}"
-        return f"of {group}: " + self._kill_leader("__consumer_offsets", lambda count: java_hash(group) % count)
+        return self._told(group, self._kill_leader("__consumer_offsets", lambda count: java_hash(group) % count))
 
     def f_kafka_lose_quorum(self):
         numbers = self.dice.sample(range(1, BROKERS + 1), 2)
@@ -235,7 +251,8 @@ class Faults:
         self._pause(2, 12)
         for relay, connections in held:
             relay.release(connections)
-        return f"{sum(len(connections) for _, connections in held)} connections"
+        count = sum(len(connections) for _, connections in held)
+        return f"{count} connections" if count else None
 
     def _slow(self, relays):
         delay = self.dice.uniform(0.005, 0.1)
@@ -258,7 +275,8 @@ class Faults:
         self._pause(0.5, 2)
         for relay in relays:
             relay.heal()
-        return f"{sum(relay.lost for relay in relays) - before} answers"
+        count = sum(relay.lost for relay in relays) - before
+        return f"{count} answers" if count else None
 
     def f_kafka_connections_end(self):
         return self._end_connections(self.place.relays)
@@ -497,12 +515,12 @@ class Faults:
         now = self._positions()
         behind = [stage for stage in WITH_STATE if now.get(stage, 0) > then.get(stage, 0)]
         damage, repair = self._exchange(older)
-        return self._stop_at(behind, damage, repair, "The store is older than the log's offsets") if behind else "nothing had been done since"
+        return self._stop_at(behind, damage, repair, "The store is older than the log's offsets") if behind else None
 
     def f_store_deleted(self):
         damage, repair = self._exchange(None)
         behind = [stage for stage in WITH_STATE if self._positions().get(stage)]
-        return self._stop_at(behind, damage, repair, "The store is older than the log's offsets") if behind else "nothing was in it"
+        return self._stop_at(behind, damage, repair, "The store is older than the log's offsets") if behind else None
 
     def _exchange(self, other):
         """How the store is put aside for another one (None: for nothing), and back."""
@@ -537,7 +555,7 @@ class Faults:
     def f_store_offsets_gone(self):
         stage = self.dice.choice(WITH_STATE)
         if not self._positions().get(stage):
-            return "nothing had been done"
+            return None
         ends = self._kafka_offsets(stage) if self.place.options.log == "kafka" else self._file_offsets(stage)
         return self._stop_at([stage], *ends, "The group's offsets are gone or were set back")
 

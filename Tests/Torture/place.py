@@ -1,5 +1,6 @@
 """Brokers, database, disk, gateways and stages of one run, with a relay in each way between them."""
 
+import collections
 import json
 import os
 import pathlib
@@ -32,11 +33,16 @@ class Place:
     def __init__(self, options, folder, kept):
         self.options, self.folder = options, folder
         self.relays, self.processes, self.extras = [], {}, 0
+        self.extra_ends, self.gateways, self.kept = collections.Counter(), [], kept
         self.lock = threading.Lock()
         (folder / "logs").mkdir()
         self.kafka, self.postgres, self.disk = folder / "kafka", folder / "postgres", folder / "disk"
         self.environment, self.disk_control, self.is_mounted = {}, None, False
         self.database_relay = None
+
+    def start(self):
+        """Whoever calls this calls `end`, also when it fails."""
+        options, folder, kept = self.options, self.folder, self.kept
         if "sqlite" in (options.log, options.store):
             self._make_disk()
         common = []
@@ -61,7 +67,6 @@ class Place:
         common += ["--log", self.log, "--store", self.store, "--partitions", PARTITIONS]
         self.common = common
         self.trust = ["--bundle-id", BUNDLE, "--app-apple-id", APPLE_ID, "--anchor", kept / "root.der"]
-        self.gateways = []
         # One after the other: whoever comes first makes the topics and the tables.
         self.run("topics", *common)
         for number in range(2):
@@ -210,10 +215,12 @@ class Place:
         if self.options.store == "postgres":
             self.script("postgres", "stop", self.postgres, check=False)
         if self.is_mounted:
-            # What is on it must outlive it: it is what is looked at when something is wrong.
-            (self.disk / "ballast").unlink(missing_ok=True)
-            shutil.copytree(self.disk, self.folder / "disk-copy", dirs_exist_ok=True)
-            subprocess.run(["umount", str(self.disk)], check=False, capture_output=True)
+            try:
+                # What is on it must outlive it: it is what is looked at when something is wrong.
+                (self.disk / "ballast").unlink(missing_ok=True)
+                shutil.copytree(self.disk, self.folder / "disk-copy", dirs_exist_ok=True)
+            finally:
+                subprocess.run(["umount", str(self.disk)], check=True)
 
 
 def _free_port():

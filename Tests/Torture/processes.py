@@ -82,11 +82,12 @@ class Process:
             self._start()
             return old
 
-    def forget_ends(self, ends):
-        """Goes back to what was counted before; answers how many came after."""
+    def forget_fenced(self, ends):
+        """Goes back to the count of those before that ended as fenced; answers how many came after."""
         with self.lock:
-            count = sum(self.ends.values()) - sum(ends.values())
-            self.ends = ends
+            count = self.ends[1] - ends[1]
+            self.ends[1] = ends[1]
+            self.ends = +self.ends
             return count
 
     def still(self):

@@ -67,6 +67,7 @@ def main():
         forged, digests = forgeries(posts, dice, FORGED)
         order = shuffled(posts + forged, dice, DUPLICATES)
         place = Place(options, folder, kept)
+        place.start()
         place.await_work()
         wrong = run(options, place, order, dice, (peace_log, peace_store), digests)
     except BaseException:
@@ -74,8 +75,10 @@ def main():
         raise
     finally:
         if place is not None:
-            place.halt()
-            place.end()
+            try:
+                place.halt()
+            finally:
+                place.end()
     for line in wrong:
         say(f"WRONG {line}")
     if wrong:
@@ -124,6 +127,8 @@ def run(options, place, order, dice, peace, forged):
                 break
             time.sleep(0.5)
         now = time.monotonic()
+        if not broken_off and now - max(loaded, last_fault) > REST_SECONDS:
+            wrong.append(f"at rest only {now - max(loaded, last_fault):.0f} s after the last fault and post")
         say(f"at rest {now - loaded:.1f} s after the last post, {now - last_fault:.1f} s after the last fault")
     finally:
         watching.set()
@@ -143,11 +148,13 @@ def run(options, place, order, dice, peace, forged):
     audit = place.run("audit", "verify", *place.common, "--audit-key", place.folder / "audit-key", check=False)
     if audit.returncode != 0:
         wrong.append(f"audit verify: {audit.stdout.decode(errors='replace')[-1500:]}{audit.stderr.decode(errors='replace')[-500:]}")
-    ends = collections.Counter()
+    ends = place.extra_ends
     for process in place.processes.values():
         ends.update({f"{process.name} {status}": count for status, count in process.ends.items()})
     say(f"events: {load.total} posts, {len(load.accepted)} ids, {({topic: len(records) for topic, records in found.topics.items()})}")
     say(f"faults: {sum(faults.thrown.values())} {dict(sorted(faults.thrown.items()))}")
+    if faults.missed:
+        say(f"met nothing: {dict(sorted(faults.missed.items()))}")
     # Nobody else has the name of any of them; a zombie whose successor is there is not counted here.
     wrong += [f"{name} is how a process ended by itself, {count} times" for name, count in sorted(ends.items())]
     return wrong

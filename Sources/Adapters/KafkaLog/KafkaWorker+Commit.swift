@@ -106,7 +106,7 @@ extension KafkaWorker {
   /// a join that is sent again for a second process, too: then neither producer nor member tells of another. Should there be
   /// one all the same, it is we who end it, and its supervisor's next start ends us in turn.
   private func stoodStill(since began: Int64) -> Bool {
-    standStill.happened(since: began, forAtLeast: transactionMilliseconds / 2)
+    StandStill.ofProcess.happened(since: began, forAtLeast: transactionMilliseconds / 2)
   }
 
   /// Whether another static member has our place in the group: the answer to the next heartbeat tells. Waited for before we
@@ -121,9 +121,11 @@ extension KafkaWorker {
     return false
   }
 
+  /// As long ago as a successor may have come meanwhile, and we not have heard of it.
   private var hasJustStoodStill: Bool {
-    standStill.happened(
-      since: KafkaClock.milliseconds() - 2 * heartbeatMilliseconds, forAtLeast: StandStill.leastMilliseconds)
+    settings.isStatic
+      && StandStill.ofProcess.happened(
+        since: KafkaClock.milliseconds() - 2 * sessionMilliseconds, forAtLeast: StandStill.leastMilliseconds)
   }
 
   private func drop() {

@@ -12,7 +12,6 @@ final class KafkaWorker: LogWorker {
   /// Under way on `committing`; until it is finished nothing else uses the producer.
   var begun: KafkaTransaction?
   let committing = DispatchQueue(label: "purchases.kafka.commit")
-  let standStill = StandStill()
   /// Set when another process took our identity over: everything fails from then on.
   var fenced: LogFailure?
 
@@ -62,6 +61,7 @@ final class KafkaWorker: LogWorker {
   }
 
   var heartbeatMilliseconds: Int64 { KafkaWorker.heartbeatMilliseconds(log, settings) }
+  var sessionMilliseconds: Int64 { KafkaWorker.sessionMilliseconds(log, settings) }
 
   private static func join(_ log: KafkaLog, _ settings: WorkerSettings) throws(LogFailure) -> KafkaConsumer {
     let session = sessionMilliseconds(log, settings)

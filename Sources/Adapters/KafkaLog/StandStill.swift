@@ -2,7 +2,7 @@ import Dispatch
 import PurchasesKafka
 import Synchronization
 
-/// Notices when this process stood still: stopped by a signal, a paused virtual machine, a starved one. Who stood still may
+/// Notices when this process stood still: stopped by a signal, or on a starved machine. Who stood still may
 /// have lost its name to a successor; whom nobody answered for as long has only waited.
 ///
 /// `@unchecked`: the timer is set up before anybody else sees it, and ended when nobody does any more; the rest is locked.
@@ -13,7 +13,7 @@ final class StandStill: @unchecked Sendable {
     var gaps: [(end: Int64, milliseconds: Int64)] = []
   }
 
-  // Ten beats a second cost nothing, and are a thirtieth of the shortest time that is asked about.
+  // Ten beats a second cost nothing, and are a tenth of the shortest time that is asked about.
   private static let beatMilliseconds = 100
   // Shorter ones come from a busy machine; nobody asks about them.
   static let leastMilliseconds: Int64 = 1_000
@@ -23,7 +23,10 @@ final class StandStill: @unchecked Sendable {
   private let beats: Mutex<Beats>
   private let timer: any DispatchSourceTimer
 
-  init() {
+  /// One for the process: a session that ends forgets nothing.
+  static let ofProcess = StandStill()
+
+  private init() {
     beats = Mutex(Beats(last: KafkaClock.milliseconds()))
     timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "purchases.kafka.beat"))
     timer.setEventHandler { [weak self] in self?.beat() }
@@ -41,8 +44,8 @@ final class StandStill: @unchecked Sendable {
   }
 
   private func beat() {
-    let now = KafkaClock.milliseconds()
     beats.withLock { beats in
+      let now = KafkaClock.milliseconds()
       let gap = now - beats.last
       beats.last = now
       guard gap >= Self.leastMilliseconds else { return }
