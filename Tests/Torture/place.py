@@ -46,21 +46,27 @@ class Place:
         if "sqlite" in (options.log, options.store):
             self._make_disk()
         common = []
-        if options.log == "kafka":
+        if options.log == "kafka" and not options.has_relays:
+            self.script("kafka", "start", self.kafka, "--brokers", BROKERS)
+            self.log = "kafka://" + (self.kafka / "bootstrap").read_text().strip()
+        elif options.log == "kafka":
             self.relays = [Relay(lambda number=number: self._broker(number)) for number in range(BROKERS)]
             ports = ",".join(str(relay.port) for relay in self.relays)
             self.script("kafka", "start", self.kafka, "--brokers", BROKERS, "--advertise", ports)
             self.log = "kafka://" + ",".join(f"127.0.0.1:{relay.port}" for relay in self.relays)
-            common += ["--replication", BROKERS, "--kafka", f"session.timeout.ms={SESSION_MS}"]
-            common += ["--kafka", f"transaction.timeout.ms={SESSION_MS}"]
         else:
             self.log = f"sqlite:{self.disk / 'log.db'}"
+        if options.log == "kafka":
+            common += ["--replication", BROKERS, "--kafka", f"session.timeout.ms={SESSION_MS}"]
+            common += ["--kafka", f"transaction.timeout.ms={SESSION_MS}"]
         if options.store == "postgres":
             self.script("postgres", "start", self.postgres)
             self.direct_store = (self.postgres / "url").read_text().strip()
             self.socket = pathlib.Path((self.postgres / "home").read_text().strip()) / ".s.PGSQL.5432"
-            self.database_relay = Relay(self._database)
-            self.store = f"postgres://purchases@127.0.0.1:{self.database_relay.port}/purchases"
+            self.store = self.direct_store
+            if options.has_relays:
+                self.database_relay = Relay(self._database)
+                self.store = f"postgres://purchases@127.0.0.1:{self.database_relay.port}/purchases"
         else:
             self.store = self.direct_store = f"sqlite:{self.disk / 'store.db'}"
         self.catalogue = kept / "catalogue.json"

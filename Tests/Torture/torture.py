@@ -50,7 +50,7 @@ def main():
     parser.add_argument("--only", type=lambda text: text.split(","), help="these kinds of faults, as the report names them")
     parser.add_argument("--keep", action="store_true", help="keep the folder with all logs in any case")
     options = parser.parse_args()
-    options.program = str(options.program.resolve())
+    options.program, options.has_relays = str(options.program.resolve()), True
     if options.debug_program:
         options.debug_program = str(options.debug_program.resolve())
     seed = options.seed if options.seed is not None else random.randrange(1 << 32)

@@ -32,7 +32,8 @@ final class KafkaWorker: LogWorker {
   // The heartbeats go on behind our back and tell that the process lives. That the worker itself is not stuck is told by
   // its polls; a slow store gets three sessions' time before the partitions move on.
   private static let sessionsPerPoll: Int64 = 3
-  private static let longestHeartbeatMilliseconds: Int64 = 3_000
+  // The answer to a heartbeat tells that partitions are to be taken over: a member that leaves costs so much and little more.
+  private static let longestHeartbeatMilliseconds: Int64 = 1_000
   // A third of the session, so that two heartbeats may be lost.
   private static let heartbeatsPerSession: Int64 = 3
 
