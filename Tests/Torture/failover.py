@@ -313,6 +313,8 @@ def main():
             thread.start()
         measure(options, Kinds(place, dice), flows)
     finally:
+        # What is being put away is put away, however often one is told to end.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         stopping.set()
         for thread in threads:
             thread.join()

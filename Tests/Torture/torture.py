@@ -74,6 +74,8 @@ def main():
         say(f"seed {seed}: broken off; everything is kept in {folder}")
         raise
     finally:
+        # What is being put away is put away, however often one is told to end.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if place is not None:
             try:
                 place.halt()
