@@ -20,7 +20,7 @@ extension StageRunner {
       waiting[partition] = nil
       starts[partition] = try state.next ?? beginning(of: partition)
     }
-    if books != nil { try confirm(partitions, worker) }
+    if books != nil { try confirm(starts, worker) }
     try worker.start(starts)
   }
 
@@ -30,12 +30,9 @@ extension StageRunner {
   ///
   /// A partition on which the group has never worked gets its first offset by it. So where the store has work and the log has
   /// no offset, the offset is gone, and not the first batch still to be published.
-  private func confirm(_ partitions: [TopicPartition], _ worker: any LogWorker) throws {
-    var offsets: [TopicPartition: Int64] = [:]
-    for partition in partitions where owned[partition]?.published == nil {
-      offsets[partition] = try beginning(of: partition)
-    }
-    if offsets.isEmpty, let first = partitions.first { offsets[first] = owned[first]?.published }
+  private func confirm(_ starts: [TopicPartition: Int64], _ worker: any LogWorker) throws {
+    var offsets = starts.filter { owned[$0.key]?.published == nil }
+    if offsets.isEmpty, let first = starts.keys.min() { offsets[first] = owned[first]?.published }
     try worker.commit([], offsets: offsets, membership: worker.membership())
     for (partition, offset) in offsets { owned[partition]?.published = offset }
   }

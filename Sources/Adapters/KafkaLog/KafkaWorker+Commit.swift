@@ -106,7 +106,7 @@ extension KafkaWorker {
   /// a join that is sent again for a second process, too: then neither producer nor member tells of another. Should there be
   /// one all the same, it is we who end it, and its supervisor's next start ends us in turn.
   private func stoodStill(since began: Int64) -> Bool {
-    StandStill.ofProcess.happened(since: began, forAtLeast: transactionMilliseconds / 2)
+    standStill.happened(since: began, forAtLeast: transactionMilliseconds / 2)
   }
 
   /// Whether another static member has our place in the group: the answer to the next heartbeat tells. Waited for before we
@@ -124,7 +124,7 @@ extension KafkaWorker {
   /// As long ago as a successor may have come meanwhile, and we not have heard of it.
   private var hasJustStoodStill: Bool {
     settings.isStatic
-      && StandStill.ofProcess.happened(
+      && standStill.happened(
         since: KafkaClock.milliseconds() - 2 * sessionMilliseconds, forAtLeast: StandStill.leastMilliseconds)
   }
 
@@ -142,6 +142,9 @@ extension KafkaWorker {
     guard let producer, let topic = settings.topics.first else { return hasJustStoodStill }
     defer { drop() }
     let began = KafkaClock.milliseconds()
+    func isTelling(_ error: KafkaError) -> Bool {
+      KafkaFailures.isOfProducer(error) && (tellsOfAnother(since: began) || stoodStill(since: began))
+    }
     // A member that doesn't exist: where the producer is still ours, the group refuses the offset in any case.
     let nobody = GroupMembership(group: settings.group, generation: 0, member: "nobody", instance: nil)
     do throws(KafkaError) {
@@ -149,10 +152,10 @@ extension KafkaWorker {
       try producer.sendOffsets(
         [KafkaPartition(topic, 0): 0], membership: nobody, milliseconds: KafkaWorker.abortMilliseconds)
     } catch {
-      if KafkaFailures.isOfProducer(error) { return tellsOfAnother(since: began) || stoodStill(since: began) }
+      if isTelling(error) { return true }
     }
     do throws(KafkaError) { try producer.abortTransaction(milliseconds: KafkaWorker.abortMilliseconds) } catch {
-      return KafkaFailures.isOfProducer(error) && (tellsOfAnother(since: began) || stoodStill(since: began))
+      return isTelling(error)
     }
     return false
   }

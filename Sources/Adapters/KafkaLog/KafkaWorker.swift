@@ -12,6 +12,8 @@ final class KafkaWorker: LogWorker {
   /// Under way on `committing`; until it is finished nothing else uses the producer.
   var begun: KafkaTransaction?
   let committing = DispatchQueue(label: "purchases.kafka.commit")
+  /// Held from the start: what is asked of it is what was before the question.
+  let standStill = StandStill.ofProcess
   /// Set when another process took our identity over: everything fails from then on.
   var fenced: LogFailure?
 

@@ -2,10 +2,10 @@ import Dispatch
 import PurchasesKafka
 import Synchronization
 
-/// Notices when this process stood still: stopped by a signal, or on a starved machine. Who stood still may
-/// have lost its name to a successor; whom nobody answered for as long has only waited.
+/// Notices when this process stood still: stopped by a signal, or on a starved machine. Who stood still may have lost its
+/// name to a successor; whom nobody answered for as long has only waited.
 ///
-/// `@unchecked`: the timer is set up before anybody else sees it, and ended when nobody does any more; the rest is locked.
+/// `@unchecked`: the timer is set up before anybody else sees it, and never changed; the rest is locked.
 final class StandStill: @unchecked Sendable {
   private struct Beats {
     var last: Int64
@@ -23,18 +23,16 @@ final class StandStill: @unchecked Sendable {
   private let beats: Mutex<Beats>
   private let timer: any DispatchSourceTimer
 
-  /// One for the process: a session that ends forgets nothing.
+  /// One for the process, for as long as it lives: a session that ends forgets nothing.
   static let ofProcess = StandStill()
 
   private init() {
     beats = Mutex(Beats(last: KafkaClock.milliseconds()))
     timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "purchases.kafka.beat"))
-    timer.setEventHandler { [weak self] in self?.beat() }
+    timer.setEventHandler { self.beat() }
     timer.schedule(deadline: .now(), repeating: .milliseconds(Self.beatMilliseconds))
     timer.resume()
   }
-
-  deinit { timer.cancel() }
 
   /// Whether a gap of at least this length ended after `instant`, of the clock that never jumps.
   func happened(since instant: Int64, forAtLeast milliseconds: Int64) -> Bool {

@@ -262,26 +262,35 @@ final class SimulatedWorker: LogWorker {
   func beginCommit(
     _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership
   ) throws(LogFailure) {
-    try link.log(.begin) { () throws(LogFailure) in
-      precondition(begun == nil, "one commit at a time")
-      try checkIdentity()
-      learn()
-      guard let present = generation, let generation = Self.generation(membership, of: member),
-        generation == present || broker.isCooperative
-      else { throw LogFailure(.stale, "the membership that the batch belongs to is over") }
-      if let foreign = offsets.keys.sorted().first(where: { !owned.contains($0) }),
-        broker.bug != .logIgnoresMembership
-      {
-        throw LogFailure(.stale, "\(foreign) is not this worker's any more")
-      }
-      var placed: [(TopicPartition, Record)] = []
-      for produced in records { placed.append((try broker.place(produced), produced.record)) }
-      try readyProducer()
-      begun = SimulatedTransaction(
-        id: transactionalID, epoch: epoch ?? 0, worker: serial, group: group, member: member, generation: generation,
-        records: placed, offsets: offsets, milliseconds: settings.transactionTimeoutMilliseconds, link: link,
-        broker: broker)
+    do throws(LogFailure) {
+      try link.log(.begin) { () throws(LogFailure) in try begin(records, offsets, membership) }
+    } catch {
+      giveUp()
+      throw error
     }
+  }
+
+  private func begin(
+    _ records: [ProducedRecord], _ offsets: [TopicPartition: Int64], _ membership: Membership
+  ) throws(LogFailure) {
+    precondition(begun == nil, "one commit at a time")
+    try checkIdentity()
+    learn()
+    guard let present = generation, let generation = Self.generation(membership, of: member),
+      generation == present || broker.isCooperative
+    else { throw LogFailure(.stale, "the membership that the batch belongs to is over") }
+    if let foreign = offsets.keys.sorted().first(where: { !owned.contains($0) }),
+      broker.bug != .logIgnoresMembership
+    {
+      throw LogFailure(.stale, "\(foreign) is not this worker's any more")
+    }
+    var placed: [(TopicPartition, Record)] = []
+    for produced in records { placed.append((try broker.place(produced), produced.record)) }
+    try readyProducer()
+    begun = SimulatedTransaction(
+      id: transactionalID, epoch: epoch ?? 0, worker: serial, group: group, member: member, generation: generation,
+      records: placed, offsets: offsets, milliseconds: settings.transactionTimeoutMilliseconds, link: link,
+      broker: broker)
   }
 
   /// What heartbeats have told by now. A process that stood still hears of it a little later.
@@ -294,7 +303,19 @@ final class SimulatedWorker: LogWorker {
 
   func finishCommit() throws(LogFailure) {
     guard begun != nil else { return }
-    try link.finish { fault throws(LogFailure) in try finish(fault) }
+    do throws(LogFailure) {
+      try link.finish { fault throws(LogFailure) in try finish(fault) }
+    } catch {
+      giveUp()
+      throw error
+    }
+  }
+
+  /// Whatever became of a commit that failed, it is under way no more: its producer is thrown away, as the real one's.
+  private func giveUp() {
+    guard begun != nil else { return }
+    begun = nil
+    epoch = nil
   }
 
   private func finish(_ fault: SimulatedFault.OfCommit?) throws(LogFailure) {
