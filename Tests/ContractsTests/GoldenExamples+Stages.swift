@@ -61,7 +61,8 @@ extension GoldenExamples {
       "purchase.verified.v1.notification": .verified(
         PurchaseVerified(
           environment: environment, kind: .notification, proof: renewal.digest, signedDate: facts.signedDate,
-          parts: goldParts, notification: facts, report: Report(type: .storeNotified),
+          parts: goldParts, notification: facts, body: try renewal.body(),
+          report: Report(type: .storeNotified),
           evidence: evidence(
             renewal, judgedAt: judged, signed: facts.signedDate.milliseconds, nested: nested))),
       "purchase.rejected.v1": .rejected(

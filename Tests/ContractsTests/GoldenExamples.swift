@@ -36,6 +36,15 @@ struct GoldenExamples {
       return try Proof(jws)
     }
 
+    /// A notification's payload without the proofs inside.
+    func body() throws -> [UInt8] {
+      var members = try #require(view.json.object)
+      var data = try #require(members["data"]?.object)
+      for name in ["signedTransactionInfo", "signedRenewalInfo"] { data[name] = nil }
+      members["data"] = .object(data)
+      return JSON.object(members).bytes
+    }
+
     func part(_ kind: ProofKind, _ source: RevisionSource) -> SignedPart {
       SignedPart(kind: kind, digest: digest, source: source, payload: payload)
     }

@@ -78,6 +78,25 @@ struct VectorTests {
     }
   }
 
+  /// Everything that Apple's own examples hold has a place in the models.
+  @Test func modelsHoldAllOfThePublishedPayloads() throws {
+    func root(_ name: String) throws -> JSONView {
+      try JSONDocument(parsing: try Fixture.bytes("models/\(name).json")).root
+    }
+    let transaction = PayloadReading<SignedTransaction>(try root("signedTransaction"))
+    #expect(transaction.findings.isEmpty && transaction.model.storefrontID == "143441")
+    #expect(transaction.model.commitment?.totalBillingPeriods == 12 && transaction.model.price == 10990)
+    let item = try #require(transaction.model.advancedCommerce?.item(sku: "com.example.sku.premium"))
+    #expect(item.refunds?.first?.type == .known(.prorated) && item.price == 9990)
+    let renewal = PayloadReading<SignedRenewalInfo>(try root("signedRenewalInfo"))
+    #expect(renewal.findings.isEmpty && renewal.model.commitment?.renewalPrice == 9990)
+    #expect(renewal.model.advancedCommerce?.items?.first?.priceIncrease?.status == .known(.pending))
+    let notification = PayloadReading<SignedNotification>(try root("signedNotification"))
+    #expect(notification.findings.isEmpty && notification.model.data?.status == .known(.active))
+    let token = PayloadReading<SignedNotification>(try root("signedExternalPurchaseTokenNotification"))
+    #expect(token.findings.isEmpty && token.model.externalPurchaseToken?.appAppleID == 55555)
+  }
+
   /// The notification's model holds words in place of the proofs inside: each is judged, and the first one says no.
   @Test func theNotificationModelIsRejectedForItsNestedProof() throws {
     let store = TestStore.shared

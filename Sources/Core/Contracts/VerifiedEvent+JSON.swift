@@ -136,7 +136,7 @@ extension VerifiedEvent {
         PurchaseVerified(
           environment: try fields.requiredEnvironment(), kind: kind, proof: try fields.requiredText("proof"),
           signedDate: signedDate, parts: try SignedPart.list(fields, "parts"), notification: notification,
-          report: try report(), evidence: fields.member("evidence")?.json ?? .null))
+          body: try Self.body(fields), report: try report(), evidence: fields.member("evidence")?.json ?? .null))
     case .purchaseRejected:
       self = .rejected(
         PurchaseRejected(
@@ -156,6 +156,12 @@ extension VerifiedEvent {
     }
   }
 
+  private static func body(_ fields: Fields) throws(FieldFailure) -> [UInt8]? {
+    guard let body = fields.member("body") else { return nil }
+    guard body.kind == .object else { throw fields.failure("body", "must be a JSON object") }
+    return body.text
+  }
+
   public var data: [UInt8] {
     var writer = JSONWriter(reserving: 2048)
     writer.object { json in
@@ -166,6 +172,7 @@ extension VerifiedEvent {
         json.field("proof", event.proof)
         json.field("signedDate", milliseconds: event.signedDate)
         if let notification = event.notification { json.field("notification", object: { notification.write(&$0) }) }
+        json.field("body", raw: event.body)
         json.field("parts", array: { json in for part in event.parts { part.write(&json) } })
         json.field("report", object: { event.report.write(&$0) })
         json.field("evidence", event.evidence)

@@ -72,13 +72,15 @@ public struct PurchaseVerified: Sendable, Hashable {
   public var signedDate: Instant
   public var parts: [SignedPart]
   public var notification: NotificationFacts?
+  /// Of a notification: what was signed around its proofs, every member but the proofs, which are `parts`.
+  public var body: [UInt8]?
   public var report: Report
   /// With it the verdict can be judged again offline.
   public var evidence: JSON
 
   public init(
     environment: Environment, kind: ProofKind, proof: String, signedDate: Instant, parts: [SignedPart],
-    notification: NotificationFacts?, report: Report, evidence: JSON
+    notification: NotificationFacts?, body: [UInt8]? = nil, report: Report, evidence: JSON
   ) {
     self.environment = environment
     self.kind = kind
@@ -86,6 +88,7 @@ public struct PurchaseVerified: Sendable, Hashable {
     self.signedDate = signedDate
     self.parts = parts
     self.notification = notification
+    self.body = body
     self.report = report
     self.evidence = evidence
   }

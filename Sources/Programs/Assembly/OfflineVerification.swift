@@ -4,113 +4,109 @@ import PurchasesCryptography
 import PurchasesJSON
 import PurchasesVerification
 
-/// Judges one proof without log, store or network: what `purchases verify` does.
+/// Judges proofs without log, store or network: what `purchases verify` does.
 public struct OfflineVerification {
-  private let judge: ProofJudge
-  private let proof: [UInt8]
-  private let kind: ProofKind?
-  private let at: Instant
-  private let checksBundle: Bool
+  private let bundles: [String]
+  var checksBundle: Bool { !bundles.isEmpty }
+  private let appAppleID: Int64?
+  /// The settings but for the apps, which the proof names itself where nobody else does.
+  private let settings: @Sendable ([VerificationSettings.App]) throws -> VerificationSettings
+  /// Judges by what they hold a proof against: each remembers the chains that it has seen.
+  private var judges: [Claims: ProofJudge] = [:]
+  /// More apps than anybody's proofs come from in one run.
+  private static let rememberedJudges = 16
 
-  public init(_ values: SettingValues, proof: [UInt8], kind: String?, at: Instant) throws(UsageError) {
-    // Files end in a newline more often than not; a proof never does.
-    var trimmed = proof[...]
-    while let last = trimmed.last, last == 0x0a || last == 0x0d || last == 0x20 { trimmed = trimmed.dropLast() }
-    self.proof = Array(trimmed)
-    self.at = at
-    if let kind {
-      guard let known = ProofKind(rawValue: kind) else {
-        throw UsageError("--kind: must be one of \(ProofKind.allCases.map(\.rawValue).joined(separator: ", "))")
-      }
-      self.kind = known
-    } else {
-      self.kind = nil
-    }
+  public init(_ values: SettingValues) throws(UsageError) {
     let environment = try TrustSettings.environment(values)
-    let named = Claims(unverified: self.proof)
-    let bundles = values.texts(.bundleID)
-    checksBundle = !bundles.isEmpty
-    let apple: Int64? = try values.number(.appAppleID, 1...Int64.max) ?? named.appAppleID ?? 0
-    let apps = (bundles.isEmpty ? [named.bundleID ?? "none"] : bundles).map {
-      VerificationSettings.App(bundleID: $0, appAppleID: apple)
-    }
+    bundles = values.texts(.bundleID)
+    appAppleID = try values.number(.appAppleID, 1...Int64.max)
     let environments: Set<Environment> = environment.map { [$0] } ?? [.production, .sandbox]
-    do {
-      if let environment, environment.isSignedLocally {
-        // What signs for Xcode is one certificate of its own: here the anchor is that certificate.
-        var certificates: [(label: String, der: [UInt8])] = []
-        for path in values.texts(.anchor) { certificates.append((path, try Files.read(path, .anchor))) }
-        guard !certificates.isEmpty else {
-          throw UsageError("--anchor: \(environment.rawValue) needs the certificate that it signs with")
-        }
-        judge = ProofJudge(
-          try VerificationSettings(
-            apps: apps, environments: environments, localCertificates: try PinnedCertificates(certificates)))
-      } else {
-        judge = ProofJudge(
-          try VerificationSettings(
-            apps: apps, anchors: try TrustSettings.anchors(values) ?? AppleRoots.storeKit, environments: environments))
+    if let environment, environment.isSignedLocally {
+      // What signs for Xcode is one certificate of its own: here the anchor is that certificate.
+      var certificates: [(label: String, der: [UInt8])] = []
+      for path in values.texts(.anchor) { certificates.append((path, try Files.read(path, .anchor))) }
+      guard !certificates.isEmpty else {
+        throw UsageError("--anchor: \(environment.rawValue) needs the certificate that it signs with")
       }
-    } catch let error as UsageError { throw error } catch { throw UsageError("\(error)") }
+      let pinned: PinnedCertificates
+      do { pinned = try PinnedCertificates(certificates) } catch { throw UsageError("\(error)") }
+      settings = { try VerificationSettings(apps: $0, environments: environments, localCertificates: pinned) }
+    } else {
+      let anchors = try TrustSettings.anchors(values) ?? AppleRoots.storeKit
+      settings = { try VerificationSettings(apps: $0, anchors: anchors, environments: environments) }
+    }
+    // What is wrong with the settings is told before the first proof.
+    _ = try judge(for: Claims())
+  }
+
+  private mutating func judge(for claims: Claims) throws(UsageError) -> ProofJudge {
+    if let judge = judges[claims] { return judge }
+    let apps = (bundles.isEmpty ? [claims.bundleID ?? "none"] : bundles).map {
+      VerificationSettings.App(bundleID: $0, appAppleID: appAppleID ?? claims.appAppleID ?? 0)
+    }
+    let judge: ProofJudge
+    do { judge = ProofJudge(try settings(apps)) } catch { throw UsageError("\(error)") }
+    if judges.count == Self.rememberedJudges { judges.removeAll() }
+    judges[claims] = judge
+    return judge
+  }
+
+  public static func kind(_ text: String?) throws(UsageError) -> ProofKind? {
+    guard let text else { return nil }
+    guard let kind = ProofKind(rawValue: text) else {
+      throw UsageError("--kind: must be one of \(ProofKind.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    return kind
   }
 
   /// What the proof says of itself, for checks that were not asked for: they then compare it with itself.
-  private struct Claims {
+  private struct Claims: Hashable {
     var bundleID: String?
     var appAppleID: Int64?
 
-    init(unverified proof: [UInt8]) {
+    init() {}
+
+    init(unverified proof: [UInt8], butBundles givesBundles: Bool, butID givesID: Bool) {
       guard let jws = try? CompactJWS.split(proof), let root = try? JSONDocument(parsing: jws.payload).root else {
         return
       }
       for place in [root, root["data"], root["summary"], root["appData"], root["externalPurchaseToken"]] {
         bundleID = bundleID ?? place?["bundleId"]?.string
-        appAppleID = appAppleID ?? place?["appAppleId"]?.int64 ?? place?["appAppleID"]?.int64
+        appAppleID = appAppleID ?? place?["appAppleId"]?.int64
       }
+      if bundleID?.isEmpty == true || givesBundles { bundleID = nil }
+      if givesID { appAppleID = nil }
     }
   }
 
-  public enum Outcome: Sendable { case verified, rejected, pending }
+  public enum Outcome: Sendable {
+    case verified, rejected, pending
 
-  public func run() -> (outcome: Outcome, json: [UInt8]) {
-    var writer = JSONWriter(reserving: 2048)
-    let outcome: Outcome
-    switch judge.judge(proof, expecting: kind, at: at) {
-    case .verified(let verdict):
-      outcome = .verified
-      writer.object { json in
-        json.field("verdict", "verified")
-        json.field("kind", verdict.kind.rawValue)
-        json.field("environment", verdict.environment.rawValue)
-        json.field("signedDate", verdict.signedDate.rfc3339)
-        json.field("proof", verdict.digest)
-        // Renewal info names no app: there is nothing to hold against a bundle id.
-        json.field("bundleIdChecked", checksBundle && verdict.kind != .renewalInfo)
-        if let notification = verdict.notification { json.field("notification", object: { notification.write(&$0) }) }
-        json.field("parts", array: { json in for part in verdict.parts { part.write(&json) } })
-        json.field("evidence", verdict.evidence)
-      }
-    case .rejected(let verdict):
-      outcome = .rejected
-      writer.object { json in
-        json.field("verdict", "rejected")
-        json.field("reason", verdict.reason.code)
-        json.field("field", verdict.field)
-        json.field("explanation", verdict.explanation)
-        json.field("proof", verdict.digest)
-        json.field("evidence", verdict.evidence)
-      }
-    case .pending(let verdict):
-      outcome = .pending
-      writer.object { json in
-        json.field("verdict", "pending")
-        json.field("reason", verdict.reason.rawValue)
-        json.field("explanation", verdict.reason.explanation)
-        json.field("until", verdict.until.rfc3339)
-        json.field("proof", verdict.digest)
-        json.field("evidence", verdict.evidence)
-      }
+    init(_ verdict: Verdict) {
+      self =
+        switch verdict {
+        case .verified: .verified
+        case .rejected: .rejected
+        case .pending: .pending
+        }
     }
-    return (outcome, writer.bytes + [0x0a])
+  }
+
+  /// - Parameter proof: a compact JWS; white space at its end is passed over, for files end in a newline.
+  public mutating func run(
+    _ proof: [UInt8], kind: ProofKind?, at: Instant, line: Line? = nil
+  ) throws(UsageError) -> (outcome: Outcome, json: [UInt8]) {
+    var trimmed = proof[...]
+    while let last = trimmed.last, last == 0x0a || last == 0x0d || last == 0x20 { trimmed = trimmed.dropLast() }
+    let proof = Array(trimmed)
+    let claims = Claims(unverified: proof, butBundles: !bundles.isEmpty, butID: appAppleID != nil)
+    let verdict = try judge(for: claims).judge(proof, expecting: kind, at: at)
+    var writer = JSONWriter(reserving: 2048)
+    writer.object { json in
+      json.field("line", line?.number)
+      json.field("id", line?.id)
+      write(verdict, &json)
+    }
+    return (Outcome(verdict), writer.bytes + [0x0a])
   }
 }

@@ -3,6 +3,9 @@ import PurchasesRunner
 
 extension Setting {
   static let jws = Setting("jws", "F", "the proof, a compact JWS; - is standard input")
+  static let lines = Setting(
+    "lines", "F",
+    #"many proofs, one a line: a JWS, or {"jws":…, "kind":…, "at":…, "id":…}; - is standard input"#)
   static let kind = Setting(
     "kind", "KIND",
     "transaction, renewal-info, notification or app-transaction (default: told from the verified payload)")
@@ -21,19 +24,34 @@ extension Setting {
 
 extension Verb {
   static let verify = Verb(
-    words: ["verify"], summary: "Judge one proof offline and print the verdict and its evidence as JSON",
-    settings: [.jws, .kind] + Setting.ofProof + [.at.explained("the time to judge at (RFC 3339; default now)")],
+    words: ["verify"], summary: "Judge proofs offline and print each verdict and its evidence as JSON",
+    settings: [.jws, .lines, .kind] + Setting.ofProof + [
+      .at.explained("the time to judge at (RFC 3339; default now)")
+    ],
     examples: [
       "purchases verify --jws transaction.jws --bundle-id com.example.app",
       "purchases verify --jws - --anchor root.der --environment Sandbox < notification.jws",
+      "purchases verify --lines proofs.txt --bundle-id com.example.app > verdicts.ndjson",
     ],
-    statuses: [(ExitStatus.rejected, "rejected"), (ExitStatus.pending, "pending")]
+    statuses: [
+      (ExitStatus.refused, "with --lines, some lines were no proof"), (ExitStatus.rejected, "with --jws, rejected"),
+      (ExitStatus.pending, "with --jws, pending"),
+    ]
   ) { call in
-    guard let path = call.values.text(.jws) else { throw UsageError("purchases verify: needs --jws F (or --jws -)") }
-    let verification = try OfflineVerification(
-      call.values, proof: try Input.read(path, .jws), kind: call.values.text(.kind),
-      at: try instant(call, .at) ?? SystemClock().now())
-    let (outcome, json) = verification.run()
+    let path = call.values.text(.jws)
+    let lines = call.values.text(.lines)
+    guard (path == nil) != (lines == nil) else {
+      throw UsageError("purchases verify: needs either --jws F or --lines F (- is standard input)")
+    }
+    var verification = try OfflineVerification(call.values)
+    let kind = try OfflineVerification.kind(call.values.text(.kind))
+    let time = try instant(call, .at) ?? SystemClock().now()
+    guard let path else {
+      let input = try Input.read(lines ?? "-", .lines)
+      let unreadable = try verification.run(lines: input, kind: kind, at: time) { Output.bytes($0) }
+      return unreadable == 0 ? 0 : ExitStatus.refused
+    }
+    let (outcome, json) = try verification.run(try Input.read(path, .jws), kind: kind, at: time)
     Output.bytes(json)
     switch outcome {
     case .verified: return 0

@@ -99,7 +99,7 @@ extension ProofJudge {
     let part = SignedPart(kind: kind, digest: opened.digest, source: source, payload: opened.payload)
     return VerifiedProof(
       kind: kind, environment: environment, signedDate: date, digest: opened.digest, parts: [part], notification: nil,
-      transaction: nil, originalTransaction: nil, evidence: evidence.json)
+      body: nil, transaction: nil, originalTransaction: nil, evidence: evidence.json)
   }
 
   // MARK: Rules that several kinds share

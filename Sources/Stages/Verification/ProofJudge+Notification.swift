@@ -38,8 +38,24 @@ extension ProofJudge {
     try checkFuture(date, at)
     return VerifiedProof(
       kind: .notification, environment: bodies.environment, signedDate: date, digest: opened.digest, parts: parts,
-      notification: facts, transaction: transaction?.transaction,
+      notification: facts, body: Self.body(opened.root), transaction: transaction?.transaction,
       originalTransaction: transaction?.originalTransaction ?? renewal?.originalTransaction, evidence: evidence.json)
+  }
+
+  /// The places of proofs inside a notification.
+  private static let proofs = [
+    ("data", "signedTransactionInfo"), ("data", "signedRenewalInfo"), ("appData", "signedAppTransactionInfo"),
+  ]
+
+  /// What was signed around the proofs. They are judged and kept by themselves; here they would double the event.
+  private static func body(_ root: JSONView) -> [UInt8] {
+    guard var body = root.json.object else { return root.text }
+    for (member, name) in proofs {
+      guard var inner = body[member]?.object else { continue }
+      inner[name] = nil
+      body[member] = .object(inner)
+    }
+    return JSON.object(body).bytes
   }
 
   /// Kept as it came, be it text or a number.

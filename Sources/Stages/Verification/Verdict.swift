@@ -20,6 +20,8 @@ public struct VerifiedProof: Sendable {
   /// What was verified in its own right: the proof's payload, or those inside a notification.
   public var parts: [SignedPart]
   public var notification: NotificationFacts?
+  /// Of a notification: its payload without the proofs inside, which are parts.
+  public var body: [UInt8]?
   /// The transaction, or the one inside the notification.
   public var transaction: TransactionRevision?
   /// The purchase that the proof is about, if it is about one.

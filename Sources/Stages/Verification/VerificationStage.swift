@@ -103,7 +103,8 @@ public struct VerificationStage: Stage {
         ?? ReceivedRecord(context.event, data: context.data).key
       let event = PurchaseVerified(
         environment: proof.environment, kind: proof.kind, proof: proof.digest, signedDate: proof.signedDate,
-        parts: proof.parts, notification: proof.notification, report: report, evidence: proof.evidence)
+        parts: proof.parts, notification: proof.notification, body: proof.body, report: report, evidence: proof.evidence
+      )
       return [context.emit(.verified(event), key: key)]
     case .rejected(let proof):
       if let reason = Self.unattributable(proof) { return [.quarantine(reason: reason, alarm: nil)] }
