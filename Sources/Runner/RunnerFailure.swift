@@ -4,7 +4,8 @@ import PurchasesContracts
 public enum RunnerFailure: Error, Sendable, Hashable, CustomStringConvertible {
   /// Another process took this instance's name over.
   case fenced(String)
-  /// Log and store disagree in a way that going on would make worse; the text says what to do.
+  /// What the log holds, the group's offsets and the store disagree in a way that going on would make worse; the text says
+  /// what to do.
   case inconsistent(String)
   /// Records that were to be read next are gone.
   case lost(String)
@@ -16,7 +17,7 @@ public enum RunnerFailure: Error, Sendable, Hashable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .fenced(let reason): "fenced: \(reason)"
-    case .inconsistent(let reason): "log and store disagree: \(reason)"
+    case .inconsistent(let reason): "offsets, log and store disagree: \(reason)"
     case .lost(let reason): "records lost: \(reason)"
     case .newerEvent(let reason): "upgrade this program first: \(reason)"
     case .refused(let reason): "refused: \(reason)"

@@ -176,10 +176,11 @@ extension StageRunner {
       }.flatMap { $0 }
       writes = lanes.flatMap(\.facts.writes)
     } else {
+      let answers = answers(for: segment, now)
       // Without state no decision depends on another one.
       decided = Cores.map(segment) { record in
-        let canDecide = Self.canDecide(record, stage)
-        return (record, canDecide ? stage.decide(record, WorkingSet(), Self.moment(of: record, now)) : nil)
+        guard Self.canDecide(record, stage) else { return (record, nil) }
+        return (record, stage.decide(record, WorkingSet(answers: answers), Self.moment(of: record, now)))
       }
     }
     var outcome = try outcome(
@@ -189,6 +190,16 @@ extension StageRunner {
     for record in segment { outcome.next[record.coordinates.topicPartition] = record.coordinates.offset + 1 }
     outcome.writes = writes
     return outcome
+  }
+
+  /// What Apple says about a batch. Nothing is locked or open meanwhile, in no log and no store.
+  private func answers(for segment: [Incoming], _ now: Instant) -> [AppStoreQuestion: AppStoreAnswer] {
+    guard let appStore else { return [:] }
+    var questions: Set<AppStoreQuestion> = []
+    for record in segment where Self.canDecide(record, stage) {
+      questions.formUnion(stage.questions(record, Self.moment(of: record, now)))
+    }
+    return questions.isEmpty ? [:] : appStore.answers(to: Array(questions))
   }
 
   private static func moment(of record: Incoming, _ now: Instant) -> Moment {

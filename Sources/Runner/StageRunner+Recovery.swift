@@ -5,8 +5,12 @@ extension StageRunner {
   /// beyond it, and begin there. Run at assignment and after whatever left the outcome of a commit open.
   func recover(_ partitions: [TopicPartition], _ worker: any LogWorker, _ books: (any StageStore)?) throws {
     guard !partitions.isEmpty else { return }
+    var laps = Laps(pacing)
     let positions = try books?.claim(partitions)
+    laps.end()
     let committed = try worker.committed(partitions)
+    laps.end()
+    if books == nil { try refuseLostOffsets(partitions.filter { committed[$0] ?? nil == nil }, worker) }
     var starts: [TopicPartition: Int64] = [:]
     for partition in partitions {
       let offset = committed[partition] ?? nil
@@ -20,8 +24,51 @@ extension StageRunner {
       waiting[partition] = nil
       starts[partition] = try state.next ?? beginning(of: partition)
     }
+    laps.end()
     if books != nil { try confirm(starts, worker) }
+    laps.end()
     try worker.start(starts)
+    laps.end()
+    // Where the time goes: it is what people wait for after a fault.
+    logger.info(
+      "ready",
+      [
+        "stage": stage.name.rawValue, "partitions": Self.list(partitions), "claim_ms": laps.texts[0],
+        "committed_ms": laps.texts[1], "publish_ms": laps.texts[2], "confirm_ms": laps.texts[3],
+        "start_ms": laps.texts[4],
+      ])
+  }
+
+  private struct Laps {
+    private let pacing: any Pacing
+    private var last: Int64
+    private(set) var texts: [String] = []
+
+    init(_ pacing: any Pacing) {
+      self.pacing = pacing
+      last = pacing.milliseconds()
+    }
+
+    mutating func end() {
+      let now = pacing.milliseconds()
+      texts.append(String(now - last))
+      last = now
+    }
+  }
+
+  /// A stage without state has nothing but its group's offsets to tell how far it has come. Where there is none, and the log
+  /// holds what was made of the partition's records, the offset is gone.
+  private func refuseLostOffsets(_ partitions: [TopicPartition], _ worker: any LogWorker) throws {
+    guard !partitions.isEmpty else { return }
+    let trail = OutputTrail(stage: stage.name, output: stage.output, topics: settings.topics, log: log)
+    let reached = try trail.positions(of: partitions)
+    guard !reached.isEmpty else { return }
+    // The offsets were read before the trail. Should somebody have committed between the two, this is done anew.
+    let committed = try worker.committed(reached.keys.sorted())
+    for (partition, next) in reached.sorted(by: { $0.key < $1.key }) where committed[partition] ?? nil == nil {
+      throw RunnerFailure.inconsistent(Standing.lostOffset(of: partition, group: settings.group, reached: next))
+    }
+    throw LogFailure(.stale, "offsets of group \(settings.group) were committed while they were looked at")
   }
 
   /// Asks the log whether this is still a member, by a commit that changes nothing. A claim takes a partition from whoever

@@ -48,6 +48,8 @@ public final class StageRunner {
   let stage: any Stage
   let log: any EventLog
   let store: (any Store)?
+  /// Nil where nobody may be asked, as in a replay.
+  let appStore: (any AppStore)?
   let settings: RunnerSettings
   let clock: any Clock
   let pacing: any Pacing
@@ -84,13 +86,14 @@ public final class StageRunner {
   let progress: GroupProgress
 
   public init(
-    stage: any Stage, log: any EventLog, store: (any Store)?, settings: RunnerSettings, clock: any Clock,
-    pacing: any Pacing = MachinePacing(), logger: Logger, metrics: Metrics
+    stage: any Stage, log: any EventLog, store: (any Store)?, appStore: (any AppStore)? = nil,
+    settings: RunnerSettings, clock: any Clock, pacing: any Pacing = MachinePacing(), logger: Logger, metrics: Metrics
   ) {
     precondition(stage.hasState == (store != nil), "a stage with state needs a store, one without has none")
     self.stage = stage
     self.log = log
     self.store = store
+    self.appStore = appStore
     self.settings = settings
     self.clock = clock
     self.pacing = pacing

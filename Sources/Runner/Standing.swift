@@ -56,6 +56,15 @@ public enum Standing: Sendable, Hashable {
       + "Topics of this pipeline are kept for ever; restore them, or set the group's offset to \(start) to accept the loss."
   }
 
+  /// What is wrong where a group has no offset and the log holds what its stage made of the partition's records.
+  ///
+  /// - Parameter reached: the offset after the last record that something was made of.
+  public static func lostOffset(of partition: TopicPartition, group: String, reached: Int64) -> String {
+    "\(partition): the group \(group) has no offset, but the log holds what was made of the records before \(reached). The "
+      + "group's offsets are gone, or it is a new group where another one has worked. Set its offset to \(reached), and it "
+      + "goes on there. From 0 on, everything would stand in the log twice."
+  }
+
   /// What is wrong with an offset that the log does not hold any more, or not yet.
   public static func misplaced(
     _ partition: TopicPartition, group: String, committed: Int64, bounds: OffsetBounds

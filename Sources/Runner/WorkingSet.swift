@@ -24,7 +24,12 @@ final class WorkingSet: Facts {
   private(set) var writes: [Write] = []
   private var placeOfWrite: [RowKey: Int] = [:]
 
-  init(over fetched: FetchedFacts = FetchedFacts()) { self.fetched = fetched }
+  private let answers: [AppStoreQuestion: AppStoreAnswer]
+
+  init(over fetched: FetchedFacts = FetchedFacts(), answers: [AppStoreQuestion: AppStoreAnswer] = [:]) {
+    self.fetched = fetched
+    self.answers = answers
+  }
 
   func row(_ key: RowKey) -> Row? {
     if let row = written[key] { return row }
@@ -32,6 +37,8 @@ final class WorkingSet: Facts {
   }
 
   func rows(_ need: Need) -> [Row] { fetched.queries[need] ?? [] }
+
+  func answer(_ question: AppStoreQuestion) -> AppStoreAnswer? { answers[question] }
 
   /// Those needs that nobody has asked for yet.
   func unknown(_ needs: [Need], into missing: inout Set<Need>) {

@@ -20,6 +20,7 @@ final class StageHarness {
   }
 
   private struct MemoryFacts: Facts {
+    func answer(_ question: AppStoreQuestion) -> AppStoreAnswer? { nil }
     let rows: [RowKey: Row]
     func row(_ key: RowKey) -> Row? { rows[key] }
     func rows(_ need: Need) -> [Row] {

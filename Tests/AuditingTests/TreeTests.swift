@@ -86,6 +86,7 @@ import Testing
     row.values[row.key.table.index("root")] = .text(String(repeating: "0", count: 64))
     harness.apply(.put(row))
     struct OneRow: Facts {
+      func answer(_ question: AppStoreQuestion) -> AppStoreAnswer? { nil }
       let rows: [RowKey: Row]
       func row(_ key: RowKey) -> Row? { rows[key] }
       func rows(_ need: Need) -> [Row] { [] }

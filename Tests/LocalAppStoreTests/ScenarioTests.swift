@@ -96,6 +96,7 @@ struct ScenarioTests {
   }
 
   private struct NoFacts: Facts {
+    func answer(_ question: AppStoreQuestion) -> AppStoreAnswer? { nil }
     func row(_ key: RowKey) -> Row? { nil }
     func rows(_ need: Need) -> [Row] { [] }
   }

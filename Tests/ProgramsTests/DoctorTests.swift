@@ -108,6 +108,21 @@ import Testing
     #expect(try away.run("doctor", "--store", "postgres://nobody@127.0.0.1:1/none").status == 1)
   }
 
+  /// A new group name on an old log looks just like a group that has lost its offsets.
+  @Test func lostOffsetsOfAStageWithoutStateAreToldInTheWordsThatItStopsWith() throws {
+    let program = try worked()
+    let doctor = try program.run("doctor", "--group", "gone")
+    #expect(doctor.status == 4, "\(doctor.output)")
+    let line = try #require(doctor.lines.first { $0.contains("verification offsets:") })
+    let reason = try #require(line.range(of: "offsets: ").map { String(line[$0.upperBound...]) })
+    #expect(line.hasPrefix("NOT WELL") && reason.contains("Set its offset to 1"), "\(line)")
+    let stage = try program.run(
+      "stage", "verification", "--until-idle", "--group", "gone", "--bundle-id", "com.example.app", "--environment",
+      "Sandbox")
+    #expect(stage.status == 1)
+    #expect(stage.errors.contains(reason), "\(stage.errors)")
+  }
+
   @Test func anOlderStoreIsToldInTheWordsThatTheStageStopsWith() throws {
     let program = try worked()
     try copy("purchases.db", to: "backup.db", program)

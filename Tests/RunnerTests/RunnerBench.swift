@@ -98,6 +98,17 @@ final class RunnerBench {
     if let failure = worker.wait() { throw failure }
   }
 
+  /// Sets a group's offsets, as an operator does.
+  func commit(_ offsets: [TopicPartition: Int64], group: String) throws {
+    let worker = try log.worker(
+      WorkerSettings(group: group, topics: Array(Set(offsets.keys.map(\.topic))), instance: "operator"))
+    defer { worker.close() }
+    while true {
+      guard case .assigned = try worker.poll(max: 1, waitMilliseconds: 1_000) else { continue }
+      return try worker.commit([], offsets: offsets, membership: worker.membership())
+    }
+  }
+
   func records(_ topic: Topic) throws -> [StoredRecord] {
     let reader = try log.reader()
     defer { reader.close() }

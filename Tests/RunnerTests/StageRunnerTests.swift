@@ -160,6 +160,39 @@ import Testing
     #expect(try bench.tally("a") == nil, "nothing was written")
   }
 
+  /// Whatever was made of the records: one that was passed on, one that waits, one in quarantine.
+  @Test(arguments: ["at once", "until 9000000000000", "without headers"])
+  func aStageWithoutStateWhoseOffsetsAreGoneStopsAndSaysWhereItStood(value: String) throws {
+    let bench = try RunnerBench()
+    func publish() throws {
+      guard value == "without headers" else { return try bench.publish(.received, [(key: "a", value: value)]) }
+      try bench.publish([
+        ProducedRecord(
+          topic: bench.topics.name(.received),
+          record: Record(key: Array("a".utf8), value: [1], headers: [], timestamp: bench.clock.now()))
+      ])
+    }
+    func outputs() throws -> Int {
+      try [Topic.verified, .parked, .quarantine].reduce(0) { try $0 + bench.records($1).count }
+    }
+    for _ in 0..<3 { try publish() }
+    try bench.run(PassingStage(), idleIn: [.received])
+    #expect(try outputs() == 3)
+    try publish()
+    // A group that has no offsets is one whose offsets are gone.
+    let settings = bench.settings(group: "gone")
+    let failure = failure { try bench.run(PassingStage(), settings: settings, idleIn: [.received]) }
+    let partition = try #require(bench.records(.received).first).coordinates.topicPartition
+    let stood = try #require(bench.log.committed(group: "tests", topic: partition.topic)[partition.partition])
+    #expect(
+      failure == .inconsistent(Standing.lostOffset(of: partition, group: "gone", reached: stood)),
+      "it stood at \(stood)")
+    #expect(try outputs() == 3)
+    try bench.commit([partition: stood], group: "gone")
+    try bench.run(PassingStage(), settings: settings, idleIn: [.received])
+    #expect(try outputs() == 4, "it goes on where it is told")
+  }
+
   @Test func aStoreOfAnotherGroupIsRefused() throws {
     let bench = try RunnerBench()
     try bench.publish(.owned, Self.load)

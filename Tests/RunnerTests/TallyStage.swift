@@ -33,7 +33,6 @@ struct TallyStage: Stage {
 struct PassingStage: Stage {
   var name: StageName { .verification }
   var inputs: [Topic] { [.received, .parked] }
-  var hasState: Bool { false }
 
   func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
     let value = String(decoding: record.stored.record.value ?? [], as: UTF8.self)

@@ -83,6 +83,7 @@ public final class InMemoryStage {
   public let topics: TopicSettings
 
   private final class Known: Facts {
+    func answer(_ question: AppStoreQuestion) -> AppStoreAnswer? { nil }
     var rows: [RowKey: Row?] = [:]
     var queries: [Need: [Row]] = [:]
     var isComplete = false

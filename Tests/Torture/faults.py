@@ -553,11 +553,13 @@ class Faults:
         return damage, repair
 
     def f_store_offsets_gone(self):
-        stage = self.dice.choice(WITH_STATE)
-        if not self._positions().get(stage):
+        stage = self.dice.choice(STAGES)
+        # What the stage after verification has worked off, verification has put out.
+        if not self._positions().get("ownership" if stage == "verification" else stage):
             return None
         ends = self._kafka_offsets(stage) if self.place.options.log == "kafka" else self._file_offsets(stage)
-        return self._stop_at([stage], *ends, "The group's offsets are gone or were set back")
+        words = "offsets are gone or were set back" if stage in WITH_STATE else "The group's offsets are gone, or it is a new group"
+        return self._stop_at([stage], *ends, words)
 
     def _file_offsets(self, stage):
         kept = []

@@ -1,4 +1,5 @@
 import CPurchasesKafka
+import Glibc
 
 /// The records of a partition that are there for read-committed readers: `start ..< end`.
 public struct PartitionBounds: Hashable, Sendable {
@@ -82,13 +83,76 @@ extension Client {
 
   private var noneLater: Int64 { -1 }
 
+  // A leader answers within milliseconds. Each try is longer than the one before, for a cluster that is slow.
+  private static let firstTryMilliseconds: Int64 = 250
+  // How long another leader is looked out for before the same one is asked again, and how often.
+  private static let lookoutMilliseconds: Int64 = 1_000
+  private static let lookMicroseconds: UInt32 = 100_000
+
+  /// Asks the partitions' leaders, again and again within the time. librdkafka asks whoever led when it last heard of it, also
+  /// one that is dead: only an answer would correct what it believes. And while a question waits for a broker that refuses
+  /// connections, librdkafka 2.8 connects to it without a pause, thousands of times a second. So a question gets a short
+  /// time, and before it is asked again we look who leads.
+  private func askLeaders<T>(
+    of partitions: some Collection<KafkaPartition>, milliseconds: Int32, _ ask: (Int32) throws(KafkaError) -> T
+  ) throws(KafkaError) -> T {
+    let deadline = monotonicMilliseconds() + Int64(milliseconds)
+    let topics = Set(partitions.map(\.topic))
+    var leaders: [KafkaPartition: Int32] = [:]
+    var patience = Client.firstTryMilliseconds
+    while true {
+      let left = max(1, deadline - monotonicMilliseconds())
+      do throws(KafkaError) {
+        return try ask(Int32(clamping: min(left, patience)))
+      } catch {
+        guard error.severity == .retriable, patience < left else { throw error }
+      }
+      leaders = try newLeaders(of: topics, otherThan: leaders, until: deadline)
+      patience += Client.firstTryMilliseconds
+    }
+  }
+
+  /// Returns as soon as others lead, or when it is time to ask the same ones again.
+  private func newLeaders(
+    of topics: Set<String>, otherThan known: [KafkaPartition: Int32], until deadline: Int64
+  ) throws(KafkaError) -> [KafkaPartition: Int32] {
+    let end = min(deadline, monotonicMilliseconds() + Client.lookoutMilliseconds)
+    while true {
+      var found: [KafkaPartition: Int32] = [:]
+      for topic in topics { found.merge(try leaders(of: topic)) { _, new in new } }
+      if found != known, !found.isEmpty, found.values.allSatisfy({ $0 >= 0 }) { return found }
+      guard monotonicMilliseconds() < end else { return known }
+      usleep(Client.lookMicroseconds)
+    }
+  }
+
+  /// The brokers that lead a topic's partitions, -1 where none does; nothing where nobody answers. Corrects what librdkafka
+  /// believes, too.
+  private func leaders(of topic: String) throws(KafkaError) -> [KafkaPartition: Int32] {
+    var metadata: UnsafePointer<rd_kafka_metadata>?
+    rd_kafka_metadata(
+      pointer, 0, try self.topic(topic).pointer, &metadata, Int32(Client.lookoutMilliseconds))
+    guard let metadata else { return [:] }
+    defer { rd_kafka_metadata_destroy(metadata) }
+    var leaders: [KafkaPartition: Int32] = [:]
+    for index in 0..<Int(metadata.pointee.topic_cnt) {
+      let found = metadata.pointee.topics[index]
+      for index in 0..<Int(found.partition_cnt) {
+        leaders[KafkaPartition(topic, found.partitions[index].id)] = found.partitions[index].leader
+      }
+    }
+    return leaders
+  }
+
   /// For each partition the first offset at or after a time in milliseconds since 1970 (-1 where there is none), or the
   /// first (-2) or end (-1) offset.
   func listOffsets(
     _ wanted: [KafkaPartition: Int64], committed: Bool, milliseconds: Int32
   ) throws(KafkaError) -> [KafkaPartition: Int64] {
     guard !wanted.isEmpty else { return [:] }
-    return try offsets(poseOffsets(wanted, committed: committed, milliseconds: milliseconds), wanted)
+    return try askLeaders(of: wanted.keys, milliseconds: milliseconds) { milliseconds throws(KafkaError) in
+      try offsets(poseOffsets(wanted, committed: committed, milliseconds: milliseconds), wanted)
+    }
   }
 
   private func poseOffsets(_ wanted: [KafkaPartition: Int64], committed: Bool, milliseconds: Int32) -> Question {
@@ -123,11 +187,19 @@ extension Client {
     return found
   }
 
-  /// Three questions asked at once, so that they take the time of one.
   func bounds(
     _ partitions: [KafkaPartition], milliseconds: Int32
   ) throws(KafkaError) -> [KafkaPartition: PartitionBounds] {
     guard !partitions.isEmpty else { return [:] }
+    return try askLeaders(of: partitions, milliseconds: milliseconds) { milliseconds throws(KafkaError) in
+      try boundsOnce(partitions, milliseconds: milliseconds)
+    }
+  }
+
+  /// Three questions asked at once, so that they take the time of one.
+  private func boundsOnce(
+    _ partitions: [KafkaPartition], milliseconds: Int32
+  ) throws(KafkaError) -> [KafkaPartition: PartitionBounds] {
     func wanted(_ what: rd_kafka_OffsetSpec_t) -> [KafkaPartition: Int64] {
       Dictionary(partitions.map { ($0, Int64(what.rawValue)) }, uniquingKeysWith: { a, _ in a })
     }

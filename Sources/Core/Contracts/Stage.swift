@@ -2,6 +2,19 @@ import PurchasesCore
 
 public enum StageName: String, Sendable, Hashable, CaseIterable {
   case verification, ownership, entitlements, auditing
+
+  /// A stage with state keeps it in a store; one without produces in the log's transaction alone.
+  public var hasState: Bool { self != .verification }
+
+  /// The topic that the stage is there to fill; `parked`, `quarantine` and the compacted topic come beside it.
+  public var output: Topic {
+    switch self {
+    case .verification: .verified
+    case .ownership: .owned
+    case .entitlements: .entitlements
+    case .auditing: .audit
+    }
+  }
 }
 
 /// A record as a stage is given it. An object, so that handing it from step to step copies none of its parts.
@@ -38,6 +51,8 @@ public final class Incoming: Sendable {
 public protocol Facts {
   func row(_ key: RowKey) -> Row?
   func rows(_ need: Need) -> [Row]
+  /// What Apple answered; nil where it was not asked: no stage asks by itself, and a replay asks nobody.
+  func answer(_ question: AppStoreQuestion) -> AppStoreAnswer?
 }
 
 /// An event on its way out. The runner gives it its id, source, time and origin.
@@ -132,7 +147,7 @@ public struct Moment: Sendable {
 public protocol Stage: Sendable {
   var name: StageName { get }
   var inputs: [Topic] { get }
-  /// A stage with state keeps it in a store; one without produces in the log's transaction alone.
+  var output: Topic { get }
   var hasState: Bool { get }
   /// True for the stage that takes every record as it is, whatever its headers say.
   var takesEveryRecord: Bool { get }
@@ -145,6 +160,8 @@ public protocol Stage: Sendable {
   /// What must be known to decide this record.
   func needs(_ record: Incoming, _ facts: any Facts) -> [Need]
   func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action]
+  /// What Apple must be asked to decide this record. Asked for the whole batch before the first record is decided.
+  func questions(_ record: Incoming, _ moment: Moment) -> [AppStoreQuestion]
 
   /// True for a stage whose state per partition is one row that each record changes: the runner hands it whole runs, does
   /// not read envelopes for it and calls neither `read`, `needs` nor `decide`. Where a run ends must not show in what it
@@ -182,12 +199,14 @@ public struct Scheduled: Sendable {
 }
 
 extension Stage {
-  public var hasState: Bool { true }
+  public var output: Topic { name.output }
+  public var hasState: Bool { name.hasState }
   public var takesEveryRecord: Bool { false }
   public func beginsBatch(_ record: Incoming) -> Bool { false }
   public func read(_ record: Incoming) -> (any Sendable)? { nil }
   public var needsDependOnFacts: Bool { false }
   public func needs(_ record: Incoming, _ facts: any Facts) -> [Need] { [] }
+  public func questions(_ record: Incoming, _ moment: Moment) -> [AppStoreQuestion] { [] }
   public var decidesRuns: Bool { false }
   public func needs(run: Run, _ facts: any Facts) -> [Need] { [] }
   public func decide(run: Run, _ facts: any Facts, _ moment: Moment) -> [Decided] { [] }

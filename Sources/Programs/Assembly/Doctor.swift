@@ -109,7 +109,7 @@ public struct Doctor {
     for stage in StageName.allCases {
       let topics = Deployment.inputs(stage).filter { bounds[$0] != nil }
       guard !topics.isEmpty else { continue }
-      findings += standing(of: stage, topics, log, stage == .verification ? nil : reader)
+      findings += standing(of: stage, topics, log, stage.hasState ? reader : nil)
     }
     let progress = GroupProgress(log: log, topics: deployment.topics)
     defer { progress.close() }

@@ -77,7 +77,7 @@ struct SimulatedPassing: Stage {
 
   var name: StageName { .verification }
   var inputs: [Topic] { [.received, .parked] }
-  var hasState: Bool { false }
+  var output: Topic { .owned }
 
   func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
     let value = String(decoding: record.stored.record.value ?? [], as: UTF8.self)

@@ -57,7 +57,7 @@ struct Outputs {
     if Self.isAnswered(stored.record, topic) {
       expecting[partition, default: OffsetBits()].set(stored.coordinates.offset)
     }
-    guard topic != .received, let origin = Self.origin(stored.record, topic) else { return }
+    guard topic != .received, let origin = Envelope.Origin(of: stored.record, in: topic) else { return }
     guard topics.topic(named: origin.coordinates.topic) != nil, origin.coordinates.offset <= Self.maximumOffset,
       origin.index < origin.count
     else {
@@ -89,21 +89,6 @@ struct Outputs {
 
   private mutating func answer(_ source: Coordinates) {
     answered[source.topicPartition, default: OffsetBits()].set(source.offset)
-  }
-
-  /// A record in quarantine keeps the headers of the record that it was, its source's among them.
-  private static func origin(_ record: Record, _ topic: Topic) -> Envelope.Origin? {
-    if topic == .quarantine {
-      return QuarantineMark(record).map { Envelope.Origin(coordinates: $0.origin, index: $0.index, count: $0.count) }
-    }
-    guard let topic = record.headerText("ce_origintopic"),
-      let partition = record.headerText("ce_originpartition").flatMap({ Int32($0) }), partition >= 0,
-      let offset = record.headerText("ce_originoffset").flatMap({ Int64($0) }), offset >= 0,
-      let index = record.headerText("ce_outputindex").flatMap({ Int($0) }), index >= 0,
-      let count = record.headerText("ce_outputcount").flatMap({ Int($0) })
-    else { return nil }
-    return Envelope.Origin(
-      coordinates: Coordinates(topic: topic, partition: partition, offset: offset), index: index, count: count)
   }
 
   /// Compares sources and outputs, once all records are noted.
