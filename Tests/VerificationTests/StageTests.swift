@@ -7,6 +7,7 @@ import Testing
 @testable import PurchasesVerification
 
 private struct NoFacts: Facts {
+  func answer(_ question: AppStoreQuestion) -> AppStoreAnswer? { nil }
   func row(_ key: RowKey) -> Row? { nil }
   func rows(_ need: Need) -> [Row] { [] }
 }

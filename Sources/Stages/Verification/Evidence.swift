@@ -11,6 +11,7 @@ struct Evidence {
   let judgedAt: Instant
   var chain: JudgedChain?
   var signedDate: Instant?
+  var revocation = ProofJudge.notAsked("this verifier was set to ask no responder")
   var nested: [(member: String, evidence: JSON)] = []
 
   init(proof: String, judgedAt: Instant) {
@@ -27,15 +28,11 @@ struct Evidence {
     if let chain {
       members.append(("chain", .string(chain.digest.hex)))
       if let anchor = chain.anchors.first { members.append(("anchor", .string(anchor.fingerprint.hex))) }
-      members.append(("revocation", Self.revocation))
+      members.append(("revocation", revocation))
     }
     if !nested.isEmpty {
       members.append(("nested", .object(JSONObject(nested.map { ($0.member, $0.evidence) }))))
     }
     return .object(JSONObject(members))
   }
-
-  private static let revocation: JSON = .object([
-    "answer": .string("not-asked"), "why": .string("this verifier judges offline and asks no responder"),
-  ])
 }

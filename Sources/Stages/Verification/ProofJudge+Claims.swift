@@ -6,16 +6,16 @@ import PurchasesJSON
 extension ProofJudge {
   /// Judges what was signed, by the kind that its shape tells.
   func verified(
-    _ opened: Opened, expecting expected: ProofKind?, source: RevisionSource, at: Instant, evidence: inout Evidence
+    _ opened: Opened, expecting expected: ProofKind?, _ asked: Asked, evidence: inout Evidence
   ) throws(Halt) -> VerifiedProof {
     let kind = try Self.kind(of: opened.root, expecting: expected)
     let fields: Fields
     do { fields = try Fields(opened.root) } catch { throw .field(error) }
     switch kind {
-    case .transaction: return try transaction(opened, fields, source, at, &evidence)
-    case .renewalInfo: return try renewal(opened, fields, source, at, &evidence)
-    case .appTransaction: return try appTransaction(opened, fields, source, at, &evidence)
-    case .notification: return try notification(opened, fields, source, at, &evidence)
+    case .transaction: return try transaction(opened, fields, asked, &evidence)
+    case .renewalInfo: return try renewal(opened, fields, asked, &evidence)
+    case .appTransaction: return try appTransaction(opened, fields, asked, &evidence)
+    case .notification: return try notification(opened, fields, asked, &evidence)
     }
   }
 
@@ -45,7 +45,7 @@ extension ProofJudge {
   }
 
   private func transaction(
-    _ opened: Opened, _ fields: Fields, _ source: RevisionSource, _ at: Instant, _ evidence: inout Evidence
+    _ opened: Opened, _ fields: Fields, _ asked: Asked, _ evidence: inout Evidence
   ) throws(Halt) -> VerifiedProof {
     let app = try app(fields)
     let environment = try environment(fields, "environment", isLocal: opened.isLocal)
@@ -54,17 +54,17 @@ extension ProofJudge {
     let date = try date(fields, "signedDate", opened, &evidence)
     let revision: TransactionRevision
     do {
-      revision = try ApplePayload.transaction(opened.root, digest: opened.digest, source: source)
+      revision = try ApplePayload.transaction(opened.root, digest: opened.digest, source: asked.source)
     } catch { throw .field(error) }
-    try checkFuture(date, at)
-    var proof = proof(opened, .transaction, environment, date, source, evidence)
+    try checkFuture(date, asked.at)
+    var proof = proof(opened, .transaction, environment, date, asked.source, evidence)
     proof.transaction = revision
     proof.originalTransaction = revision.originalTransaction
     return proof
   }
 
   private func renewal(
-    _ opened: Opened, _ fields: Fields, _ source: RevisionSource, _ at: Instant, _ evidence: inout Evidence
+    _ opened: Opened, _ fields: Fields, _ asked: Asked, _ evidence: inout Evidence
   ) throws(Halt) -> VerifiedProof {
     let environment = try environment(fields, "environment", isLocal: opened.isLocal)
     let date = try date(fields, "signedDate", opened, &evidence)
@@ -72,24 +72,25 @@ extension ProofJudge {
     var original: OriginalTransactionID?
     if fields.member("originalTransactionId") != nil {
       do {
-        original = try ApplePayload.renewal(opened.root, digest: opened.digest, source: source).originalTransaction
+        original = try ApplePayload.renewal(opened.root, digest: opened.digest, source: asked.source)
+          .originalTransaction
       } catch { throw .field(error) }
     }
-    try checkFuture(date, at)
-    var proof = proof(opened, .renewalInfo, environment, date, source, evidence)
+    try checkFuture(date, asked.at)
+    var proof = proof(opened, .renewalInfo, environment, date, asked.source, evidence)
     proof.originalTransaction = original
     return proof
   }
 
   private func appTransaction(
-    _ opened: Opened, _ fields: Fields, _ source: RevisionSource, _ at: Instant, _ evidence: inout Evidence
+    _ opened: Opened, _ fields: Fields, _ asked: Asked, _ evidence: inout Evidence
   ) throws(Halt) -> VerifiedProof {
     let app = try app(fields)
     let environment = try environment(fields, "receiptType", isLocal: opened.isLocal)
     try checkAppAppleID(fields, app, environment)
     let date = try date(fields, "receiptCreationDate", opened, &evidence)
-    try checkFuture(date, at)
-    return proof(opened, .appTransaction, environment, date, source, evidence)
+    try checkFuture(date, asked.at)
+    return proof(opened, .appTransaction, environment, date, asked.source, evidence)
   }
 
   private func proof(

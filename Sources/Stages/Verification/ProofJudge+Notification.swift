@@ -11,7 +11,7 @@ extension ProofJudge {
   }
 
   func notification(
-    _ opened: Opened, _ fields: Fields, _ source: RevisionSource, _ at: Instant, _ evidence: inout Evidence
+    _ opened: Opened, _ fields: Fields, _ asked: Asked, _ evidence: inout Evidence
   ) throws(Halt) -> VerifiedProof {
     let bodies = try bodies(opened, fields)
     let date = try date(fields, "signedDate", opened, &evidence)
@@ -24,10 +24,10 @@ extension ProofJudge {
         subtype: try fields.text("subtype"), version: Self.version(fields), signedDate: date)
     } catch { throw .field(error) }
     var parts: [SignedPart] = []
-    let transaction = try nested("data", "signedTransactionInfo", .transaction, fields, bodies, source, at, &evidence)
-    let renewal = try nested("data", "signedRenewalInfo", .renewalInfo, fields, bodies, source, at, &evidence)
+    let transaction = try nested("data", "signedTransactionInfo", .transaction, fields, bodies, asked, &evidence)
+    let renewal = try nested("data", "signedRenewalInfo", .renewalInfo, fields, bodies, asked, &evidence)
     let app = try nested(
-      "appData", "signedAppTransactionInfo", .appTransaction, fields, bodies, source, at, &evidence)
+      "appData", "signedAppTransactionInfo", .appTransaction, fields, bodies, asked, &evidence)
     for proof in [transaction, renewal, app] { parts += proof?.parts ?? [] }
     if let renewal {
       guard let original = renewal.originalTransaction else {
@@ -35,7 +35,7 @@ extension ProofJudge {
       }
       if let transaction, transaction.originalTransaction != original { throw .claim(.nestedTransactionMismatch) }
     }
-    try checkFuture(date, at)
+    try checkFuture(date, asked.at)
     return VerifiedProof(
       kind: .notification, environment: bodies.environment, signedDate: date, digest: opened.digest, parts: parts,
       notification: facts, body: Self.body(opened.root), transaction: transaction?.transaction,
@@ -98,17 +98,17 @@ extension ProofJudge {
   /// A proof inside the notification: judged in its own right, and held against the body around it.
   private func nested(
     _ member: StaticString, _ name: StaticString, _ kind: ProofKind, _ fields: Fields, _ bodies: Bodies,
-    _ source: RevisionSource, _ at: Instant, _ evidence: inout Evidence
+    _ asked: Asked, _ evidence: inout Evidence
   ) throws(Halt) -> VerifiedProof? {
     guard let value = fields.view[member]?[name], !value.isNull else { return nil }
     let path = "\(member).\(name)"
     guard let bytes = value.utf8 else { throw .claim(.malformedField, "\(path) must be a string") }
     let digest = SHA256.digest(bytes).hex
-    var inner = Evidence(proof: digest, judgedAt: at)
+    var inner = Evidence(proof: digest, judgedAt: asked.at)
     defer { evidence.nested.append((path, inner.json)) }
     do throws(Halt) {
-      let opened = try open(bytes, digest: digest, evidence: &inner)
-      let proof = try verified(opened, expecting: kind, source: source, at: at, evidence: &inner)
+      let opened = try open(bytes, digest: digest, asked, evidence: &inner)
+      let proof = try verified(opened, expecting: kind, asked, evidence: &inner)
       guard proof.environment == bodies.environment else { throw .claim(.nestedEnvironmentMismatch) }
       if kind != .renewalInfo, opened.root["bundleId"]?.string != bodies.bundleID {
         throw .claim(.nestedBundleMismatch)

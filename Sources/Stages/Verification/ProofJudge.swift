@@ -19,14 +19,17 @@ public struct ProofJudge: Sendable {
   ///   - expected: the kind that belongs where the proof was sent; nil takes any.
   ///   - source: who brought it; it stands in the verified parts.
   ///   - at: the record's time. It only decides what lies in the future; certificates are judged by the proof's own date.
+  ///   - revocation: what is known of it; nil where nobody was asked.
   public func judge(
-    _ proof: [UInt8], expecting expected: ProofKind? = nil, source: RevisionSource = .client, at: Instant
+    _ proof: [UInt8], expecting expected: ProofKind? = nil, source: RevisionSource = .client, at: Instant,
+    revocation: RevocationCheck? = nil
   ) -> Verdict {
+    let asked = Asked(source: source, at: at, revocation: revocation)
     let digest = SHA256.digest(proof).hex
     var evidence = Evidence(proof: digest, judgedAt: at)
     do throws(Halt) {
-      let opened = try open(proof, digest: digest, evidence: &evidence)
-      return .verified(try verified(opened, expecting: expected, source: source, at: at, evidence: &evidence))
+      let opened = try open(proof, digest: digest, asked, evidence: &evidence)
+      return .verified(try verified(opened, expecting: expected, asked, evidence: &evidence))
     } catch {
       switch error {
       case .refused(let reason, let field):
@@ -41,9 +44,17 @@ public struct ProofJudge: Sendable {
   }
 
   public func judge(
-    _ proof: String, expecting expected: ProofKind? = nil, source: RevisionSource = .client, at: Instant
+    _ proof: String, expecting expected: ProofKind? = nil, source: RevisionSource = .client, at: Instant,
+    revocation: RevocationCheck? = nil
   ) -> Verdict {
-    judge(Array(proof.utf8), expecting: expected, source: source, at: at)
+    judge(Array(proof.utf8), expecting: expected, source: source, at: at, revocation: revocation)
+  }
+
+  /// The circumstances of a judgement: the same for a notification and the proofs inside it.
+  struct Asked {
+    let source: RevisionSource
+    let at: Instant
+    let revocation: RevocationCheck?
   }
 
   /// A proof whose signature was found good under a chain that is trusted in some time: the payload may be read now.
@@ -57,16 +68,10 @@ public struct ProofJudge: Sendable {
   }
 
   /// Everything up to the signature. Of the payload nothing is read before that.
-  func open(_ proof: [UInt8], digest: String, evidence: inout Evidence) throws(Halt) -> Opened {
+  func open(_ proof: [UInt8], digest: String, _ asked: Asked, evidence: inout Evidence) throws(Halt) -> Opened {
     let jws: CompactJWS
     do { jws = try CompactJWS.split(proof) } catch { throw .refused(.jws(error), field: nil) }
-    var presented: [[UInt8]] = []
-    let result = try cache.inspect(header: jws.headerSegment) { () throws(Halt) -> [[UInt8]] in
-      do throws(JWSFailure) {
-        presented = try JWSHeader.chain(of: jws.header)
-        return presented
-      } catch { throw .refused(.jws(error), field: nil) }
-    }
+    let (result, presented) = try inspect(jws)
     let chain: JudgedChain
     var isLocal = false
     switch result {
@@ -78,11 +83,24 @@ public struct ProofJudge: Sendable {
     }
     guard jws.isSigned(by: chain.leafKey) else { throw .refused(.jws(.signatureInvalid), field: nil) }
     evidence.chain = chain
+    try checkRevocation(of: chain, asked, evidence: &evidence)
     let document: JSONDocument
     do { document = try JSONDocument(parsing: jws.payload) } catch { throw .claim(.payloadNotJSON) }
     guard document.root.kind == .object else { throw .claim(.payloadNotJSON) }
     guard document.firstDuplicateMember() == nil else { throw .claim(.payloadDuplicateMember) }
     return Opened(digest: digest, payload: jws.payload, root: document.root, chain: chain, isLocal: isLocal)
+  }
+
+  /// The chain that a header carries, and its certificates where they had to be read.
+  func inspect(_ jws: CompactJWS) throws(Halt) -> (Result<JudgedChain, ChainFailure>, presented: [[UInt8]]) {
+    var presented: [[UInt8]] = []
+    let result = try cache.inspect(header: jws.headerSegment) { () throws(Halt) -> [[UInt8]] in
+      do throws(JWSFailure) {
+        presented = try JWSHeader.chain(of: jws.header)
+        return presented
+      } catch { throw .refused(.jws(error), field: nil) }
+    }
+    return (result, presented)
   }
 
   /// Where the deployment takes local certificates, a chain of one is judged by them and nothing else.

@@ -53,6 +53,7 @@ extension ChainFailure {
     case .unhandledCriticalExtension: "A certificate has a critical extension that this program does not know."
     case .notYetValid: "The chain was not yet valid when the proof was signed."
     case .expired: "The chain was no longer valid when the proof was signed."
+    case .revoked: "A certificate of the chain has been revoked."
     case .notConfigured: "The certificate is not one that this deployment configured for local testing."
     }
   }

@@ -51,9 +51,12 @@ public struct PendingProof: Sendable {
 public enum PendingReason: String, Sendable, Hashable, CaseIterable {
   /// Signed at a time that has not come yet, beyond what clocks differ by.
   case signedInTheFuture = "signed-in-the-future"
+  /// Nobody could tell whether the signer's certificates have been revoked, and the deployment wants to know.
+  case revocationUnknown = "revocation-unknown"
 
   public var explanation: String {
     switch self {
+    case .revocationUnknown: "It could not be told whether the signer's certificates have been revoked."
     case .signedInTheFuture: "The proof is authentic, but dated further in the future than clocks may differ."
     }
   }

@@ -26,6 +26,7 @@ public struct VerificationSettings: Sendable {
   /// Certificates that sign for Xcode and local testing, each trusted for itself.
   public let localCertificates: PinnedCertificates?
   public let futureSkewMilliseconds: Int64
+  public let revocation: RevocationPolicy
 
   /// - Parameters:
   ///   - environments: Production and Sandbox unless said otherwise: App Review buys in the sandbox.
@@ -33,7 +34,8 @@ public struct VerificationSettings: Sendable {
   public init(
     apps: [App], anchors: TrustAnchors = AppleRoots.storeKit,
     environments: Set<Environment> = [.production, .sandbox], localCertificates: PinnedCertificates? = nil,
-    futureSkewMilliseconds: Int64 = VerificationSettings.defaultFutureSkewMilliseconds
+    futureSkewMilliseconds: Int64 = VerificationSettings.defaultFutureSkewMilliseconds,
+    revocation: RevocationPolicy = .off
   ) throws(VerificationSettingsFailure) {
     guard !apps.isEmpty else { throw .noApp }
     guard apps.allSatisfy({ !$0.bundleID.isEmpty }) else { throw .emptyBundleID }
@@ -54,6 +56,7 @@ public struct VerificationSettings: Sendable {
     self.environments = environments
     self.localCertificates = localCertificates
     self.futureSkewMilliseconds = futureSkewMilliseconds
+    self.revocation = revocation
   }
 }
 

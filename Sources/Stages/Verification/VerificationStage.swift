@@ -11,7 +11,34 @@ public struct VerificationStage: Stage {
 
   public var name: StageName { .verification }
   public var inputs: [Topic] { [.received, .parked] }
-  public var hasState: Bool { false }
+
+  public func questions(_ record: Incoming, _ moment: Moment) -> [AppStoreQuestion] {
+    guard judge.settings.revocation != .off, let proof = proof(in: record) else { return [] }
+    return judge.revocationQuestions(Array(proof.utf8), now: moment.now)
+  }
+
+  private func proof(in record: Incoming) -> String? {
+    guard let envelope = record.event, let data = record.stored.record.value,
+      let fields = try? Fields(fromOutside: data),
+      let event = try? ReceivedEvent(type: envelope.type, fields: fields)
+    else { return nil }
+    return switch event {
+    case .payment(let payment): payment.signedTransaction
+    case .notified(let notified): notified.signedPayload
+    case .restore, .claimed, .spendRequested, .ordered, .operatorActed: nil
+    }
+  }
+
+  /// Nil where nobody is asked, so that the evidence says so.
+  private func revocation(_ proof: String, _ context: Context) -> RevocationCheck? {
+    guard judge.settings.revocation != .off else { return nil }
+    let now = context.moment.now
+    var answers: [AppStoreQuestion: AppStoreAnswer] = [:]
+    for question in judge.revocationQuestions(Array(proof.utf8), now: now) {
+      answers[question] = context.facts.answer(question)
+    }
+    return RevocationCheck(now: now, answers: answers)
+  }
 
   public func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
     guard let envelope = record.event else { return [.quarantine(reason: "headers: can't be read", alarm: nil)] }
@@ -19,7 +46,8 @@ public struct VerificationStage: Stage {
     do throws(FieldFailure) {
       let event = try ReceivedEvent(type: envelope.type, fields: Fields(fromOutside: data))
       let context = Context(
-        record: record, event: event, data: data, subject: Self.subject(event, data, envelope), moment: moment)
+        record: record, event: event, data: data, subject: Self.subject(event, data, envelope), moment: moment,
+        facts: facts)
       switch event {
       case .payment(let payment): return self.payment(payment, context)
       case .notified(let notified): return notification(notified, context)
@@ -44,6 +72,7 @@ public struct VerificationStage: Stage {
     let data: [UInt8]
     let subject: String?
     let moment: Moment
+    let facts: any Facts
 
     /// The time that proofs are judged by: the record's, or the time at which it was to come back from `parked`. Both
     /// stand in the log, so a second run judges by the same.
@@ -65,7 +94,8 @@ public struct VerificationStage: Stage {
     let report = Report(
       type: payment.type, account: payment.account, attempt: payment.attempt, product: payment.product,
       transaction: payment.transaction)
-    var verdict = judge.judge(proof, expecting: .transaction, source: .client, at: context.time)
+    var verdict = judge.judge(
+      proof, expecting: .transaction, source: .client, at: context.time, revocation: revocation(proof, context))
     if case .verified(let verified) = verdict, let mismatch = Self.mismatch(payment, verified) {
       verdict = .rejected(
         RejectedProof(
@@ -91,7 +121,9 @@ public struct VerificationStage: Stage {
 
   private func notification(_ notified: StoreNotified, _ context: Context) -> [Action] {
     let source: RevisionSource = notified.isBackfill ? .backfill : .notification
-    let verdict = judge.judge(notified.signedPayload, expecting: .notification, source: source, at: context.time)
+    let proof = notified.signedPayload
+    let verdict = judge.judge(
+      proof, expecting: .notification, source: source, at: context.time, revocation: revocation(proof, context))
     return actions(verdict, Report(type: .storeNotified), stated: nil, context)
   }
 

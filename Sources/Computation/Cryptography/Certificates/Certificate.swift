@@ -146,7 +146,11 @@ extension Certificate {
   }
 
   private static func serial(of certificate: OpaquePointer) -> String {
-    guard let number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nil) else {
+    digits(of: X509_get0_serialNumber(certificate))
+  }
+
+  static func digits(of serial: UnsafePointer<ASN1_INTEGER>?) -> String {
+    guard let number = ASN1_INTEGER_to_BN(serial, nil) else {
       clearOpenSSLErrors()
       return ""
     }

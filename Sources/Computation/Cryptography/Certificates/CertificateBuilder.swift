@@ -17,6 +17,8 @@ public struct CertificateBuilder: Sendable {
   public var markers: [String]
   /// Marks that say they must be understood.
   public var criticalMarkers: [String] = []
+  /// Where one may ask whether the certificate has been revoked.
+  public var responder: String?
   /// Whether to write subject and authority key identifiers: strict verifiers ask for them, Apple's test chain has none.
   public var hasKeyIdentifiers = true
 
@@ -108,8 +110,19 @@ public struct CertificateBuilder: Sendable {
       add(
         "2.5.29.15", critical: true, value: [0x03, 0x02, UInt8(bits.trailingZeroBitCount & 7), bits], to: certificate)
     }
+    if let responder { add("1.3.6.1.5.5.7.1.1", critical: false, value: Self.access(responder), to: certificate) }
     for oid in markers { add(oid, critical: false, value: [0x05, 0x00], to: certificate) }
     for oid in criticalMarkers { add(oid, critical: true, value: [0x05, 0x00], to: certificate) }
+  }
+
+  /// Authority information access: one OCSP responder.
+  private static func access(_ responder: String) -> [UInt8] {
+    func tagged(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
+      precondition(content.count < 0x80, "a responder's address of at most a hundred bytes")
+      return [tag, UInt8(content.count)] + content
+    }
+    let ocsp: [UInt8] = [0x06, 0x08, 0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x30, 0x01]
+    return tagged(0x30, tagged(0x30, ocsp + tagged(0x86, Array(responder.utf8))))
   }
 
   /// The first 160 bits of the SHA-256 of the public key's bits (RFC 7093).

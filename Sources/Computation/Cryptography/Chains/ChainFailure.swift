@@ -25,6 +25,8 @@ public enum ChainFailure: String, Error, Sendable, Hashable, CaseIterable {
   case unhandledCriticalExtension = "unhandled-critical-extension"
   case notYetValid = "not-yet-valid"
   case expired = "expired"
+  /// The authority has taken back a certificate: told by a responder, not by the chain itself.
+  case revoked = "revoked"
   /// Not one of the certificates the deployment configured.
   case notConfigured = "not-configured"
 
