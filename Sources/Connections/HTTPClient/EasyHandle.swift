@@ -73,6 +73,7 @@ final class EasyHandle: @unchecked Sendable {
     purchases_curl_set_long(handle, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(settings.connectSeconds))
     purchases_curl_set_long(handle, CURLOPT_TIMEOUT_MS, milliseconds(total))
     purchases_curl_set_text(handle, CURLOPT_NOPROXY, proxyExceptions)
+    if call.isSentOnce { purchases_curl_set_long(handle, CURLOPT_FRESH_CONNECT, 1) }
     if let file = settings.caFile {
       guard purchases_curl_set_text(handle, CURLOPT_CAINFO, file) == CURLE_OK else {
         throw .tls("this build of libcurl takes no CA file")

@@ -9,6 +9,9 @@ public struct HTTPCall: Sendable {
   public var body: [UInt8]?
   /// Overrides the client's total timeout for this call, in seconds: a long-poll needs more than others.
   public var totalSeconds: Double?
+  /// Sent on a connection of its own. On a kept one that breaks before an answer libcurl sends the call a second time,
+  /// whatever its method; a call that must not take effect twice has to do without.
+  public var isSentOnce = false
 
   public init(
     _ method: String = "GET", _ url: String, headers: [Header] = [], body: [UInt8]? = nil, totalSeconds: Double? = nil

@@ -113,6 +113,7 @@ private func finish(_ exchange: Exchange, _ state: ServerState, _ connection: Op
 
 private func answer(_ response: HTTPResponse, _ state: ServerState, _ connection: OpaquePointer) -> MHD_Result {
   state.setDeadline(UInt(bitPattern: connection), in: state.settings.transferSeconds)
+  guard response.status != HTTPResponse.noAnswer.status else { return .NO }
   let built = response.body.withUnsafeBytes { MHD_create_response_from_buffer_copy($0.count, $0.baseAddress) }
   guard let built else { return .NO }
   defer { MHD_destroy_response(built) }

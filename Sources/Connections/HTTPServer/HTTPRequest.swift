@@ -84,6 +84,9 @@ public struct HTTPResponse: Sendable {
     self.init(status: status, headers: HTTPHeaders([.init(name: "content-type", value: contentType)]), body: body)
   }
 
+  /// None at all: the connection is closed without a word, as a server does that dies. For servers that play one.
+  public static let noAnswer = HTTPResponse(status: 0)
+
   /// A plain text answer of one line, for what the server itself refuses.
   static func refusal(_ status: Int, _ reason: String) -> HTTPResponse {
     HTTPResponse(status: status, contentType: "text/plain; charset=utf-8", body: Array((reason + "\n").utf8))

@@ -19,8 +19,23 @@ public struct CertificateBuilder: Sendable {
   public var criticalMarkers: [String] = []
   /// Where one may ask whether the certificate has been revoked.
   public var responder: String?
+  /// Names and IPv4 addresses of a TLS server, as the subject's alternative names.
+  public var hosts: [Host] = []
   /// Whether to write subject and authority key identifiers: strict verifiers ask for them, Apple's test chain has none.
   public var hasKeyIdentifiers = true
+
+  public enum Host: Sendable, Hashable {
+    case name(String)
+    case address(UInt8, UInt8, UInt8, UInt8)
+
+    /// A GeneralName: [2] IA5String, or [7] OCTET STRING.
+    var der: [UInt8] {
+      switch self {
+      case .name(let name): [0x82, UInt8(name.utf8.count)] + Array(name.utf8)
+      case .address(let a, let b, let c, let d): [0x87, 4, a, b, c, d]
+      }
+    }
+  }
 
   public init(
     subject: [(attribute: String, value: String)], serial: [UInt8] = [1], notBefore: Int64, notAfter: Int64,
@@ -111,6 +126,11 @@ public struct CertificateBuilder: Sendable {
         "2.5.29.15", critical: true, value: [0x03, 0x02, UInt8(bits.trailingZeroBitCount & 7), bits], to: certificate)
     }
     if let responder { add("1.3.6.1.5.5.7.1.1", critical: false, value: Self.access(responder), to: certificate) }
+    if !hosts.isEmpty {
+      let names = hosts.flatMap(\.der)
+      precondition(names.count < 128, "more host names than a certificate of tests needs")
+      add("2.5.29.17", critical: false, value: [0x30, UInt8(names.count)] + names, to: certificate)
+    }
     for oid in markers { add(oid, critical: false, value: [0x05, 0x00], to: certificate) }
     for oid in criticalMarkers { add(oid, critical: true, value: [0x05, 0x00], to: certificate) }
   }
