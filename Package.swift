@@ -61,6 +61,7 @@ let package = Package(
     room("PurchasesSQLiteStore", "Adapters/SQLiteStore", core + ["PurchasesSQLite"]),
     room("PurchasesPostgresStore", "Adapters/PostgresStore", core + ["PurchasesPostgres"]),
     room("PurchasesGateway", "Adapters/Gateway", core + computation + ["PurchasesHTTPServer"]),
+    room("PurchasesAppStoreClient", "Adapters/AppStoreClient", core + computation + ["PurchasesHTTPClient"]),
 
     room("PurchasesRunner", "Runner", core),
     room(
@@ -73,8 +74,9 @@ let package = Package(
       core + computation + [
         "PurchasesVerification", "PurchasesOwnership", "PurchasesEntitlements", "PurchasesAuditing",
         "PurchasesKafkaLog",
-        "PurchasesEmbeddedLog", "PurchasesSQLiteStore", "PurchasesPostgresStore", "PurchasesGateway", "PurchasesRunner",
-        "PurchasesLocalAppStore", "PurchasesProducer", "PurchasesHTTPServer", "PurchasesHTTPClient",
+        "PurchasesEmbeddedLog", "PurchasesSQLiteStore", "PurchasesPostgresStore", "PurchasesGateway",
+        "PurchasesAppStoreClient", "PurchasesRunner", "PurchasesLocalAppStore", "PurchasesProducer",
+        "PurchasesHTTPServer", "PurchasesHTTPClient",
       ]),
     .executableTarget(
       name: "PurchasesCommand", dependencies: core + computation + ["PurchasesAssembly"],
@@ -114,6 +116,9 @@ let package = Package(
         "PurchasesGateway", "PurchasesHTTPServer", "PurchasesHTTPClient", "PurchasesEmbeddedLog",
         "PurchasesSQLiteStore",
       ]),
+    tests(
+      "AppStoreClient",
+      core + computation + ["PurchasesAppStoreClient", "PurchasesHTTPServer", "PurchasesLocalAppStore"]),
     tests("Runner", core + ["PurchasesRunner", "PurchasesEmbeddedLog", "PurchasesSQLiteStore"]),
     tests(
       "LocalAppStore",
@@ -121,7 +126,12 @@ let package = Package(
         "PurchasesLocalAppStore", "PurchasesVerification", "PurchasesHTTPServer", "PurchasesHTTPClient",
       ]),
     tests("Producer", core + ["PurchasesProducer", "PurchasesEmbeddedLog"]),
-    tests("Programs", core + computation + ["PurchasesAssembly", "PurchasesRunner"]),
+    tests(
+      "Programs",
+      core + computation + [
+        "PurchasesAssembly", "PurchasesRunner", "PurchasesAppStoreClient", "PurchasesLocalAppStore",
+        "PurchasesHTTPServer", "PurchasesEmbeddedLog",
+      ]),
     tests("Room", []),
     // Measures, beside plain loops in C; no product, nothing ships it.
     .executableTarget(

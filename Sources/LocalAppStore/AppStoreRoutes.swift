@@ -7,6 +7,8 @@ import PurchasesJSON
 struct AppStoreRoutes {
   let authority: LocalAuthority
   let desk: ScenarioDesk
+  /// Apple's servers, where they are played.
+  let apple: AppleServers?
 
   /// A scenario of more is played by the command, not over HTTP.
   private static let maximumAccounts = 100_000
@@ -24,17 +26,19 @@ struct AppStoreRoutes {
     case ("GET", ["v1", "scenario"]): progress()
     case ("POST", ["v1", "scenario"]): play(request)
     case ("POST", let path) where path.count == 3 && path[0] == "v1" && path[1] == "sign": sign(request, path[2])
+    case (_, let path) where path.count >= 2 && path[0] == "v1" && ["books", "outages"].contains(path[1]):
+      appleRoutes(request)
     default: problem(404, "there is nothing at this path")
     }
   }
 
-  private func json(_ status: Int, _ body: (inout JSONWriter) -> Void) -> HTTPResponse {
+  func json(_ status: Int, _ body: (inout JSONWriter) -> Void) -> HTTPResponse {
     var writer = JSONWriter()
     writer.object(body)
     return HTTPResponse(status: status, contentType: "application/json", body: writer.bytes)
   }
 
-  private func problem(_ status: Int, field: String? = nil, _ reason: String) -> HTTPResponse {
+  func problem(_ status: Int, field: String? = nil, _ reason: String) -> HTTPResponse {
     json(status) { json in
       json.field("field", field)
       json.field("reason", reason)

@@ -12,6 +12,12 @@ import Synchronization
 ///   "patience": SECONDS}`: 202; one at a time.
 ///   Scenarios sign under a root made from their seed: `GET /v1/scenario/root?seed=1`.
 /// - `GET /v1/scenario`: how far it is, and its report.
+///
+/// Where Apple's servers are played beside it (``AppleServers``):
+/// - `POST /v1/books/{kind}` with a payload: keeps it as sold, and answers it signed. A notification goes into the history;
+///   `?at=TIME` says when it was made (default now), `?result=SUCCESS` what came of sending it (default: not sent).
+/// - `GET /v1/books/told?environment=…`: what clients sent, as JSON lines.
+/// - `POST /v1/outages` with `{"environment": …, "outage": "503", "times": 3, "path": "/inApps"}`, `DELETE /v1/outages`.
 public final class AppStoreServer: Sendable {
   private let server: HTTPServer
   private let desk: ScenarioDesk
@@ -20,11 +26,11 @@ public final class AppStoreServer: Sendable {
 
   /// - Parameter clock: says what day it is, where a scenario names none: it plays the day before.
   public init(
-    _ authority: LocalAuthority, settings: HTTPServer.Settings, clock: any Clock
+    _ authority: LocalAuthority, settings: HTTPServer.Settings, clock: any Clock, apple: AppleServers? = nil
   ) throws(HTTPServerError) {
     let desk = ScenarioDesk(clock: clock)
     self.desk = desk
-    server = try HTTPServer(settings) { AppStoreRoutes(authority: authority, desk: desk).answer($0) }
+    server = try HTTPServer(settings) { AppStoreRoutes(authority: authority, desk: desk, apple: apple).answer($0) }
   }
 
   /// Ends a play after the slot in hand, then stops serving. False where requests were still open in the end.

@@ -20,6 +20,18 @@ extension LocalAuthority {
     try Self.keep(localCertificate.der, folder + "/xcode.der")
   }
 
+  /// Puts beside them what Apple's played servers and their clients need: `AuthKey_LOCALKEY01.p8` (the API key),
+  /// `tls.pem` (the servers' certificate, for who is to trust them) and `tls.key`.
+  public func keepServerFiles(in folder: String) throws(AuthorityFolderFailure) -> (certificate: String, key: String) {
+    let (certificate, key) = tls
+    let paths = (certificate: folder + "/tls.pem", key: folder + "/tls.key")
+    try Self.write(Array(certificate.utf8), paths.certificate, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
+    try Self.write(Array(key.utf8), paths.key, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+    let api = folder + "/AuthKey_\(APICredentials.keyID).p8"
+    try Self.write(Array(apiCredentials.p8.utf8), api, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+    return paths
+  }
+
   private static func makeSeed(_ path: String) throws(AuthorityFolderFailure) -> [UInt8] {
     // The system's generator, which is a cryptographic one.
     let seed = (0..<seedBytes).map { _ in UInt8.random(in: 0...255) }

@@ -42,6 +42,7 @@ import Testing
     adapter("SQLiteStore", ["PurchasesSQLite"]),
     adapter("PostgresStore", ["PurchasesPostgres"]),
     adapter("Gateway", ["PurchasesHTTPServer"]),
+    adapter("AppStoreClient", ["PurchasesHTTPClient"]),
     Room(folder: "Runner", module: "PurchasesRunner", mayImport: core.union(system).union(foundation)),
     Room(
       folder: "LocalAppStore", module: "PurchasesLocalAppStore",
@@ -70,8 +71,8 @@ import Testing
     "PurchasesJSON", "PurchasesCryptography", "PurchasesKafka", "PurchasesSQLite", "PurchasesPostgres",
     "PurchasesHTTPServer", "PurchasesHTTPClient", "PurchasesCore", "PurchasesContracts", "PurchasesVerification",
     "PurchasesOwnership", "PurchasesEntitlements", "PurchasesAuditing", "PurchasesKafkaLog", "PurchasesEmbeddedLog",
-    "PurchasesSQLiteStore", "PurchasesPostgresStore", "PurchasesGateway", "PurchasesRunner", "PurchasesLocalAppStore",
-    "PurchasesProducer",
+    "PurchasesSQLiteStore", "PurchasesPostgresStore", "PurchasesGateway", "PurchasesAppStoreClient", "PurchasesRunner",
+    "PurchasesLocalAppStore", "PurchasesProducer",
   ]
 
   static func files(in folder: String) throws -> [(path: String, text: String)] {

@@ -13,6 +13,10 @@ extension Setting {
   static let asStore = Setting(
     "as-store", nil, "sign Xcode and LocalTesting payloads with the store's chain, as a forger would")
   static let gatewayURL = Setting("gateway", "URL", "play a scenario against this gateway, report and end")
+  static let production = Setting(
+    "production", "HOST:PORT", "serving: play Apple's production servers here, over TLS (verifyReceipt and Server API)")
+  static let sandboxServers = Setting(
+    "sandbox", "HOST:PORT", "serving: play Apple's sandbox servers here, over TLS (default a free port)")
   static let day = Setting("day", "TIME", "midnight of the scenario's day (RFC 3339; default yesterday's, UTC)")
 }
 
@@ -24,6 +28,10 @@ extension Verb {
     words: ["appstore"], summary: "A local App Store: serves signing and scenarios over HTTP, or plays one scenario",
     notes: [
       "Without --gateway it serves until it is stopped: signing under the authority in --dir, and scenarios on request.",
+      "With --production it also plays Apple's servers, over TLS: give their clients DIR/tls.pem as --apple-ca,",
+      "DIR/AuthKey_\(APICredentials.keyID).p8 as --api-key, \(APICredentials.keyID) as --api-key-id and",
+      "\(APICredentials.issuerID) as --api-issuer-id. What they have sold and sent, and how they fail,",
+      "is told to the first port: POST /v1/books/KIND, POST /v1/outages.",
       "With --gateway it plays one scenario. That is signed under a root of its own, made from --seed, and sells its own",
       "products: with --dir it writes \(ScenarioFolder.root) and \(ScenarioFolder.catalogue) there before its first request,",
       "also where no gateway answers yet. Start the gateway and stages with",
@@ -34,6 +42,7 @@ extension Verb {
     settings: [
       .folder,
       .listen.explained("serving: where the local App Store listens (default \(defaultListen); port 0: any)"),
+      .production, .sandboxServers, .sharedSecret.explained("serving: the secret that verifyReceipt asks for"),
       .gatewayURL, .token.explained("playing: the bearer token that the gateway asks for", repeatable: false),
       .seed.explained("playing: the same seed gives the same scenario (default 1)"),
       .accounts.explained("playing: how many users take part (default \(defaultAccounts))"),
@@ -52,11 +61,35 @@ extension Verb {
     if let gateway = call.values.text(.gatewayURL) { return try play(call, gateway, stop) }
     let authority = try authority(call)
     let address = try Address(call.values.text(.listen) ?? defaultListen, setting: .listen)
+    let apple = try appleServers(call, authority)
+    defer { apple?.stop(within: 10) }
     let server = try AppStoreServer(
-      authority, settings: HTTPServer.Settings(address: address.host, port: address.port), clock: SystemClock())
+      authority, settings: HTTPServer.Settings(address: address.host, port: address.port), clock: SystemClock(),
+      apple: apple)
+    if let apple {
+      for environment in [Environment.production, .sandbox] {
+        Output.error("Apple's \(environment.rawValue) servers are played on port \(apple.port(environment))")
+      }
+    }
     Output.error("the local App Store listens on \(Address(host: address.host, port: server.port))")
     stop.wait()
     return server.stop(within: 10) ? 0 : ExitStatus.failed
+  }
+
+  private static func appleServers(_ call: Call, _ authority: LocalAuthority) throws -> AppleServers? {
+    guard let text = call.values.text(.production), let folder = call.values.text(.folder) else { return nil }
+    let files = try authority.keepServerFiles(in: folder)
+    let tls = HTTPServer.Settings.TLS(certificatePath: files.certificate, keyPath: files.key)
+    func settings(_ text: String, _ setting: Setting) throws -> HTTPServer.Settings {
+      let address = try Address(text, setting: setting)
+      return HTTPServer.Settings(address: address.host, port: address.port, tls: tls)
+    }
+    return try AppleServers(
+      AppleBooks(authority),
+      settings: AppleServers.Settings(
+        production: try settings(text, .production),
+        sandbox: try settings(call.values.text(.sandboxServers) ?? "127.0.0.1:0", .sandboxServers),
+        secret: call.values.text(.sharedSecret)), clock: SystemClock())
   }
 
   private static func authority(_ call: Call) throws -> LocalAuthority {
