@@ -45,7 +45,10 @@ final class Tool {
 
   /// Runs to the end. Output goes through files, so that no pipe can fill up.
   @discardableResult
-  func run(_ words: String..., input: String? = nil) throws -> Result {
+  func run(_ words: String..., input: String? = nil) throws -> Result { try run(words, input: input) }
+
+  @discardableResult
+  func run(_ words: [String], input: String? = nil) throws -> Result {
     let name = UUID().uuidString
     let out = folder.appendingPathComponent("out-\(name)")
     let err = folder.appendingPathComponent("err-\(name)")

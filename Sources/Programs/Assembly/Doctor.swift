@@ -137,6 +137,13 @@ public struct Doctor {
         findings.append(Finding("trust", .well, "complete"))
       } catch { findings.append(Finding("trust", error)) }
     }
+    let apple = AppleSettings(values)
+    if apple.hasKey {
+      do {
+        _ = try apple.key()
+        findings.append(Finding("App Store Server API", .well, "the key can be read"))
+      } catch { findings.append(Finding("App Store Server API", error)) }
+    }
     return findings
   }
 

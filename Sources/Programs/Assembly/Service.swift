@@ -47,8 +47,13 @@ public final class Service: Sendable {
   /// How often idleness is asked of the log.
   static let idlePollMilliseconds: Int64 = 50
 
-  /// - Parameter catalogue: what the entitlements stage works by; it is kept in the store for those who read it.
-  public init(_ deployment: Deployment, stages: [any Stage], catalogue: CatalogueFile?, stop: StopSignal) throws {
+  /// - Parameters:
+  ///   - catalogue: what the entitlements stage works by; it is kept in the store for those who read it.
+  ///   - appStore: whom the stages may ask what only Apple knows; nil where nobody may.
+  public init(
+    _ deployment: Deployment, stages: [any Stage], catalogue: CatalogueFile?, appStore: (any AppStore)? = nil,
+    stop: StopSignal
+  ) throws {
     self.deployment = deployment
     self.stop = stop
     log = try deployment.openLogWithTopics()
@@ -61,8 +66,8 @@ public final class Service: Sendable {
     for stage in stages {
       let settings = deployment.runner(stage.name)
       let runner = StageRunner(
-        stage: stage, log: log, store: stage.hasState ? store : nil, settings: settings, clock: deployment.clock,
-        logger: deployment.logger, metrics: deployment.metrics)
+        stage: stage, log: log, store: stage.hasState ? store : nil, appStore: appStore, settings: settings,
+        clock: deployment.clock, logger: deployment.logger, metrics: deployment.metrics)
       let handed = Handed(runner)
       let worker = Worker<RunnerFailure?>(name: stage.name.rawValue) {
         do throws(RunnerFailure) {

@@ -49,7 +49,12 @@ extension Verb {
     let deployment = try Deployment(call.values, quietly: call.values.flag(.untilIdle))
     let factory = StageFactory(call.values, deployment)
     let catalogue = names.contains(.entitlements) ? try factory.catalogueFile() : nil
-    let service = try Service(deployment, stages: try factory.stages(names), catalogue: catalogue, stop: stop)
+    let appStore =
+      names.contains(.verification)
+      ? try AppleSettings(call.values).desk(
+        clock: deployment.clock, alarms: AppleSettings.alarms(deployment.logger, deployment.metrics)) : nil
+    let service = try Service(
+      deployment, stages: try factory.stages(names), catalogue: catalogue, appStore: appStore, stop: stop)
     do {
       if gateway {
         let settings = try GatewaySettings(call.values, deployment).settings

@@ -1,5 +1,7 @@
 /// Every command, in the order of the help.
 let verbs: [Verb] = [
-  .demo, .run, .gateway, .stage, .publish, .tail, .verify, .state, .explain, .replay, .auditVerify, .auditProve,
+  .demo, .run, .gateway, .stage, .publish, .backfill, .appleGet, .appleTest, .appleConsumption, .appleAccount,
+  .appleExtend, .appleFinish, .tail, .verify, .state, .explain, .replay, .auditVerify,
+  .auditProve,
   .auditCheck, .auditExport, .quarantineList, .topics, .doctor, .appstore, .appstoreSign,
 ]
