@@ -48,12 +48,18 @@ final class AppleFixture {
   func receipts(
     first: AppleSide = .production, secret: String? = AppleFixture.secret, failures: Int = 5, seconds: Double = 20
   ) throws -> ReceiptClient {
-    ReceiptClient(
+    let waits = waits
+    let clock = clock
+    return ReceiptClient(
       .init(
         hosts: BothSides(production: try host(.production), sandbox: try host(.sandbox)), first: first,
         secret: secret.map(Secret.init), totalSeconds: seconds, caFile: caFile,
         breaker: .init(failures: failures, firstPause: 1_000, longestPause: 8_000)),
-      clock: clock, alarms: alarms.add)
+      clock: clock,
+      pause: { milliseconds in
+        waits.add(milliseconds)
+        clock.advance(milliseconds: milliseconds)
+      }, alarms: alarms.add)
   }
 
   func api(

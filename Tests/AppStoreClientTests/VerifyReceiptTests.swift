@@ -106,7 +106,7 @@ struct VerifyReceiptTests {
     ]
     for (status, isRetryable, reason, alarm) in expected {
       let before = apple.alarms.kinds.count
-      script.add(.receiptStatus(status, isRetryable: isRetryable))
+      script.add(.receiptStatus(status, isRetryable: isRetryable), times: status == 21_002 ? 3 : 1)
       let found = try #require(trouble(client.verify(receiptData: "cHJvZA==")), "\(status)")
       #expect(found.reason == reason, "\(status)")
       #expect(found.status == status)
@@ -118,6 +118,20 @@ struct VerifyReceiptTests {
       return
     }
     #expect(rejection.reason == .accountUnknown)
+  }
+
+  @Test func whatAppleCallsMalformedIsAskedAboutAFewTimes() throws {
+    issue("cHJvZA==", .production, answer.replacing("%", with: "Production"))
+    let script = try #require(apple.servers.outages[.production])
+    let client = try apple.receipts()
+    script.add(.receiptStatus(21_002, isRetryable: nil), times: 2)
+    #expect(valid(client.verify(receiptData: "cHJvZA==")) != nil)
+    #expect(apple.waits.milliseconds == [250, 500])
+    script.add(.receiptStatus(21_002, isRetryable: nil), times: 4)
+    #expect(trouble(client.verify(receiptData: "cHJvZA=="))?.reason == .malformedOrBusy)
+    // Three times and no more: the fourth is left for this one.
+    #expect(valid(client.verify(receiptData: "cHJvZA==")) != nil)
+    #expect(apple.waits.milliseconds == [250, 500, 250, 500, 250])
   }
 
   @Test(arguments: [#"{"status":"0"}"#, #"{"environment":"Production"}"#, #"{"status":null}"#, #"{"status":0.5}"#])

@@ -2,6 +2,7 @@ import Foundation
 import PurchasesHTTPClient
 import PurchasesHTTPServer
 import PurchasesTestKit
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
@@ -101,6 +102,52 @@ struct HTTPClientTests {
       _ = socket.readHead()
     }
     for _ in 0..<2 { #expect(try client.send(HTTPCall("GET", url)).body == Array("ok".utf8)) }
+  }
+
+  @Test func aCallThatIsSentOnceIsNotRepeatedOnAKeptConnection() {
+    for isSentOnce in [true, false] {
+      let calls = Mutex(0)
+      let (listener, port) = RawSocket.listen()
+      // Each connection answers one call, the first of all, and is closed at the next without an answer.
+      let accepting = onThreads(1) { _ in
+        while true {
+          let socket = listener.accept()
+          guard socket.isOpen else { return }
+          _ = onThreads(1) { _ in
+            while !socket.readHead().isEmpty {
+              let isFirst = calls.withLock { count in
+                count += 1
+                return count == 1
+              }
+              guard isFirst, socket.send("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n") else { break }
+            }
+            socket.shut()
+          }
+        }
+      }
+      var call = HTTPCall("POST", "http://127.0.0.1:\(port)/", body: [])
+      #expect(failure(call) == nil)
+      call.isSentOnce = isSentOnce
+      guard case .reset = failure(call) else {
+        Issue.record("expected reset")
+        return
+      }
+      #expect(calls.withLock { $0 } == (isSentOnce ? 2 : 3))
+      listener.shut()
+      _ = accepting.wait()
+    }
+  }
+
+  @Test func noAnswerClosesTheConnection() throws {
+    let server = try HTTPServer(.init()) { request in
+      request.path == ["none"] ? .noAnswer : HTTPResponse(status: 200)
+    }
+    guard case .reset = failure(HTTPCall("GET", "http://127.0.0.1:\(server.port)/none"), HTTPClient()) else {
+      Issue.record("expected reset")
+      return
+    }
+    #expect(try client.send(HTTPCall("GET", "http://127.0.0.1:\(server.port)/")).status == 200)
+    #expect(server.stop(within: 5))
   }
 
   @Test func whatCannotBeSentIsNamed() {

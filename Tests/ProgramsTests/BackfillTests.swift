@@ -91,6 +91,7 @@ struct BackfillTests {
     #expect(first.status == 0, "\(first.errors)")
     let outcome = try json(first)
     #expect(outcome["listed"]?.int64 == 50)
+    #expect(outcome["isCut"]?.bool == false)
     #expect(outcome["present"]?.int64 == 40)
     #expect(outcome["published"]?.int64 == 10)
     #expect(outcome["undelivered"]?.int64 == 17)

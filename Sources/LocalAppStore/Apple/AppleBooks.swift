@@ -32,7 +32,7 @@ public final class AppleBooks: Sendable {
     let at: Instant
     let transactions: Set<String>
     let signed: String
-    let attempts: [Attempt]
+    var attempts: [Attempt]
     var isDelivered: Bool { attempts.contains { $0.result == "SUCCESS" } }
   }
 

@@ -56,7 +56,7 @@ public struct Backfill {
   }
 
   /// Apple counts its days by its own clock; so much earlier than its bound is not asked for.
-  static let margin: Int64 = 60_000
+  public static let margin: Int64 = 60_000
   /// A notification may be on the log a little before the date that Apple's history has for it: clocks differ.
   static let earlier: Int64 = 86_400_000
   /// Stretches that are listed by themselves: a token that runs out in mid-list costs one of them and not all.

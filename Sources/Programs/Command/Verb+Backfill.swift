@@ -40,7 +40,9 @@ extension Verb {
     let side = try apple.side()
     let deployment = try Deployment(call.values)
     let now = deployment.clock.now()
-    let from = try instant(call, .from) ?? now.advanced(byMilliseconds: -side.historyMilliseconds)
+    // As far back as will be asked: nothing that nobody named is cut.
+    let from =
+      try instant(call, .from) ?? now.advanced(byMilliseconds: 2 * Backfill.margin - side.historyMilliseconds)
     let to = try instant(call, .to) ?? now
     guard from < to else { throw UsageError("--from: must be before --to") }
     let asJSON = try call.values.flag(.json)

@@ -23,6 +23,8 @@ public final class ReceiptClient: Sendable {
     public static let defaultTotalSeconds = 20.0
     /// A receipt of thousands of purchases comes back as a few megabytes of JSON.
     static let maximumAnswer = 32 << 20
+    /// How often a receipt is asked about that Apple calls malformed: it says the same in a moment of weakness.
+    static let malformedAttempts = 3
 
     public init(
       hosts: BothSides<AppleHost> = BothSides(production: .verifyReceipt, sandbox: .sandboxVerifyReceipt),
@@ -44,10 +46,16 @@ public final class ReceiptClient: Sendable {
 
   private let settings: Settings
   private let callers: BothSides<AppleCaller>
+  private let pause: Pause
   private let alarms: StoreAlarms
 
-  public init(_ settings: Settings = Settings(), clock: any Clock, alarms: @escaping StoreAlarms = { _ in }) {
+  /// - Parameter pause: how to wait between two tries; by default the calling thread sleeps.
+  public init(
+    _ settings: Settings = Settings(), clock: any Clock, pause: @escaping Pause = Pauses.sleeping,
+    alarms: @escaping StoreAlarms = { _ in }
+  ) {
     self.settings = settings
+    self.pause = pause
     self.alarms = alarms
     let http = HTTPClient(
       HTTPClient.Settings(
@@ -90,6 +98,15 @@ public final class ReceiptClient: Sendable {
   }
 
   private func ask(_ side: AppleSide, _ body: [UInt8]) -> Reply {
+    for attempt in 1..<Settings.malformedAttempts {
+      let reply = askOnce(side, body)
+      guard case .answered(let answer) = reply, answer.status == .malformedOrBusy else { return reply }
+      pause(Pauses.growing(after: attempt))
+    }
+    return askOnce(side, body)
+  }
+
+  private func askOnce(_ side: AppleSide, _ body: [UInt8]) -> Reply {
     let caller = callers[side]
     let call = HTTPCall(
       "POST", caller.host.url + "/verifyReceipt", headers: [("content-type", "application/json")], body: body)

@@ -33,7 +33,7 @@ public struct ReceiptTrouble: Sendable, Hashable, CustomStringConvertible {
   public enum Reason: String, Sendable, Hashable, CaseIterable {
     /// 21005, 21009 and most of 21100 to 21199.
     case unavailable
-    /// 21002. Ask again a few times; after that it is invalid only if our own check of the receipt fails too.
+    /// 21002, several times in a row. It is invalid only if our own check of the receipt fails too.
     case malformedOrBusy = "malformed-or-busy"
     /// 21004: set the right shared secret, then ask again.
     case wrongSecret = "wrong-secret"
