@@ -139,4 +139,15 @@ import Testing
       #expect(throws: CertificateError.self, "seed \(seed)") { try Certificate(der: bytes) }
     }
   }
+
+  /// Extensions came with version 3.
+  @Test(arguments: [1, 6] as [UInt8]) func extensionsInAnotherVersion(_ version: UInt8) throws {
+    let authority = SigningAuthority(seed: [1], name: "Versions", notBefore: 0, notAfter: 2_000_000_000_000)
+    let stated: [UInt8] = [0xa0, 0x03, 0x02, 0x01, 0x02]
+    var der = authority.leaf.der
+    let place = try #require(der.indices.first { der[$0...].starts(with: stated) })
+    #expect(try Certificate(der: der) == authority.leaf)
+    der[place + 4] = version
+    #expect(throws: CertificateError.malformedExtension) { try Certificate(der: der) }
+  }
 }

@@ -296,4 +296,24 @@ struct ClaimTests {
     #expect(try verdict(TestStore.transaction(["transactionId": .integer(1)])).code == "malformed-field")
     #expect(try verdict(TestStore.transaction(["transactionId": .string("1/2")])).code == "malformed-field")
   }
+
+  /// What nothing is decided by must not lose anybody a purchase: it is kept as it was signed.
+  @Test(arguments: [
+    "price", "currency", "offerType", "offerDiscountType", "transactionReason", "storefront", "inAppOwnershipType",
+    "revocationReason", "revocationType", "isUpgraded", "multiSeatInfo", "advancedCommerceInfo", "offerPeriod",
+  ]) func aClaimThatDecidesNothingMayBeOfAnyKind(_ name: String) throws {
+    for value in [JSON.array([]), .object([:]), .number("1.5"), .string("")] {
+      let payload = TestStore.transaction([name: value])
+      let verified = try #require(try verdict(payload).verified, "\(name)")
+      #expect(verified.parts.first?.payload == JSON.object(payload).bytes)
+    }
+  }
+
+  @Test(arguments: [
+    "productId", "expirationIntent", "renewalDate", "recentSubscriptionStartDate", "priceIncreaseStatus",
+  ])
+  func renewalInfoToo(_ name: String) throws {
+    let payload = TestStore.renewal([name: .array([])])
+    #expect(try store.judge().judge(store.sign(payload), at: TestStore.now).code == "verified")
+  }
 }

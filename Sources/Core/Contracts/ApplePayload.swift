@@ -2,7 +2,8 @@ import PurchasesCore
 import PurchasesJSON
 
 /// Reads the payloads that Apple signs into what the folds need. The caller has verified them; these functions check that
-/// what must be there is there, and keep unknown values raw.
+/// what must be there is there, and keep unknown values raw. What nothing is decided by is nil where it isn't of its kind:
+/// the payload travels with the event whole, and a purchase is not refused for the spelling of its price.
 public enum ApplePayload {
   /// Purchases of more than this at once are refused as nonsense rather than credited.
   public static let maximumQuantity: Int64 = 10_000
@@ -32,21 +33,21 @@ public enum ApplePayload {
     revision.webOrderLineItem = try fields.text("webOrderLineItemId")
     revision.subscriptionGroup = try fields.text("subscriptionGroupIdentifier")
     revision.revocationDate = revocation
-    revision.revocationReason = try fields.integer("revocationReason")
-    revision.revocationType = try fields.text("revocationType")
+    revision.revocationReason = fields.member("revocationReason")?.int64
+    revision.revocationType = fields.member("revocationType")?.string
     revision.revocationPercentage = try fields.integer("revocationPercentage")
     if let percentage = revision.revocationPercentage, !(0...100_000).contains(percentage) {
       throw fields.failure("revocationPercentage", "must be 0 to 100000 thousandths of a percent")
     }
-    revision.isUpgraded = try fields.flag("isUpgraded") ?? false
-    revision.ownershipType = try fields.text("inAppOwnershipType")
+    revision.isUpgraded = fields.member("isUpgraded")?.bool ?? false
+    revision.ownershipType = fields.member("inAppOwnershipType")?.string
     revision.accountToken = fields.member("appAccountToken")?.string.flatMap { Account(token: $0) }
-    revision.price = try fields.integer("price")
-    revision.currency = try fields.text("currency")
-    revision.offerType = try fields.integer("offerType")
-    revision.offerDiscountType = try fields.text("offerDiscountType")
-    revision.transactionReason = try fields.text("transactionReason")
-    revision.storefront = try fields.text("storefront")
+    revision.price = fields.member("price")?.int64
+    revision.currency = fields.member("currency")?.string
+    revision.offerType = fields.member("offerType")?.int64
+    revision.offerDiscountType = fields.member("offerDiscountType")?.string
+    revision.transactionReason = fields.member("transactionReason")?.string
+    revision.storefront = fields.member("storefront")?.string
     if type == .autoRenewable, revision.expiresDate == nil { throw fields.failure("expiresDate", "is missing") }
     return revision
   }
@@ -70,16 +71,18 @@ public enum ApplePayload {
       rank: RevisionRank(signedDate: signedDate, isRevoked: false, source: source, digest: digest),
       environment: try fields.requiredEnvironment(),
       originalTransaction: try fields.required("originalTransactionId"))
-    revision.product = try fields.identifier("productId")
+    revision.product = fields.member("productId")?.string.flatMap { ProductID($0) }
     revision.autoRenewProduct = try fields.identifier("autoRenewProductId")
     revision.autoRenewStatus = try fields.integer("autoRenewStatus")
-    revision.expirationIntent = try fields.integer("expirationIntent")
+    revision.expirationIntent = fields.member("expirationIntent")?.int64
     revision.isInBillingRetry = try fields.flag("isInBillingRetryPeriod")
     revision.gracePeriodExpiresDate = try fields.milliseconds("gracePeriodExpiresDate")
-    revision.renewalDate = try fields.milliseconds("renewalDate")
-    revision.recentSubscriptionStartDate = try fields.milliseconds("recentSubscriptionStartDate")
-    revision.priceIncreaseStatus = try fields.integer("priceIncreaseStatus")
+    revision.renewalDate = date(fields.member("renewalDate"))
+    revision.recentSubscriptionStartDate = date(fields.member("recentSubscriptionStartDate"))
+    revision.priceIncreaseStatus = fields.member("priceIncreaseStatus")?.int64
     revision.accountToken = fields.member("appAccountToken")?.string.flatMap { Account(token: $0) }
     return revision
   }
+
+  private static func date(_ member: JSONView?) -> Instant? { member?.milliseconds.map(Instant.init(milliseconds:)) }
 }

@@ -5,7 +5,7 @@ import PurchasesJSON
 /// What a verdict rests on. Anyone with the proof, the anchors and this can judge again and must come to the same.
 struct Evidence {
   /// Changes whenever the same proof could get another verdict than before.
-  static let verifier = "purchases-jws/1"
+  static let verifier = "purchases-jws/2"
 
   let proof: String
   let judgedAt: Instant

@@ -61,6 +61,8 @@ public struct Certificate: Sendable, Hashable {
     }
     let extensions = Self.extensions(of: certificate)
     guard Set(extensions.map(\.oid)).count == extensions.count else { throw .malformedExtension }
+    // Only version 3 has extensions; what says another and has some was made by nobody's authority.
+    guard extensions.isEmpty || X509_get_version(certificate) == X509_VERSION_3 else { throw .malformedExtension }
     guard let notBefore = epochMilliseconds(X509_get0_notBefore(certificate)),
       let notAfter = epochMilliseconds(X509_get0_notAfter(certificate))
     else { throw .malformedDate }

@@ -47,16 +47,23 @@ func dottedOID(_ object: OpaquePointer?) -> String {
   return String(decoding: text.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
 }
 
-/// Milliseconds since 1970; nil if the field is no time.
+/// Milliseconds since 1970; nil if the field is no time as RFC 5280 has it: to the second and in UTC, where OpenSSL would
+/// also read minutes and offsets.
 func epochMilliseconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
   var parts = tm()
-  guard let time, ASN1_TIME_to_tm(time, &parts) == 1 else {
+  guard let time, isPlainUTC(time), ASN1_TIME_to_tm(time, &parts) == 1 else {
     clearOpenSSLErrors()
     return nil
   }
   return CalendarTime.epochSeconds(
     year: Int(parts.tm_year) + 1900, month: Int(parts.tm_mon) + 1, day: Int(parts.tm_mday), hour: Int(parts.tm_hour),
     minute: Int(parts.tm_min), second: Int(parts.tm_sec)) * 1000
+}
+
+private func isPlainUTC(_ time: UnsafePointer<ASN1_TIME>) -> Bool {
+  let text = UnsafeBufferPointer(start: ASN1_STRING_get0_data(time), count: Int(ASN1_STRING_length(time)))
+  // `YYMMDDhhmmssZ`, or with four digits for the year.
+  return [13, 15].contains(text.count) && text.last == UInt8(ascii: "Z")
 }
 
 enum CalendarTime {
