@@ -83,4 +83,23 @@ import Testing
     #expect(!ConstantTime.areEqual([1, 2, 3], [1, 2, 4]))
     #expect(!ConstantTime.areEqual([1, 2, 3], [1, 2]))
   }
+
+  /// At every length around the hash's blocks, and from many threads at once.
+  @Test func aSharedBeginningIsHashedAsTheWhole() async {
+    let bytes = (0..<400).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    await withTaskGroup(of: Void.self) { group in
+      for cut in [0, 1, 63, 64, 65, 128, 200] {
+        let beginning = SHA256.Beginning(bytes[..<cut])
+        for _ in 0..<4 {
+          group.addTask {
+            for middle in [cut, cut + 1, cut + 64, cut + 150] {
+              let (first, whole) = beginning.digests(bytes[cut..<middle], bytes[middle...])
+              #expect(first == SHA256.digest(bytes[..<middle]))
+              #expect(whole == SHA256.digest(bytes))
+            }
+          }
+        }
+      }
+    }
+  }
 }

@@ -7,17 +7,15 @@ struct Evidence {
   /// Changes whenever the same proof could get another verdict than before.
   static let verifier = "purchases-jws/2"
 
-  let proof: String
+  /// SHA-256 of the proof, in hex: whoever opens the proof hashes it.
+  var proof = ""
   let judgedAt: Instant
   var chain: JudgedChain?
   var signedDate: Instant?
   var revocation = ProofJudge.notAsked("this verifier was set to ask no responder")
   var nested: [(member: String, evidence: JSON)] = []
 
-  init(proof: String, judgedAt: Instant) {
-    self.proof = proof
-    self.judgedAt = judgedAt
-  }
+  init(judgedAt: Instant) { self.judgedAt = judgedAt }
 
   var json: JSON {
     var members: [(String, JSON)] = [

@@ -103,11 +103,10 @@ extension ProofJudge {
     guard let value = fields.view[member]?[name], !value.isNull else { return nil }
     let path = "\(member).\(name)"
     guard let bytes = value.utf8 else { throw .claim(.malformedField, "\(path) must be a string") }
-    let digest = SHA256.digest(bytes).hex
-    var inner = Evidence(proof: digest, judgedAt: asked.at)
+    var inner = Evidence(judgedAt: asked.at)
     defer { evidence.nested.append((path, inner.json)) }
     do throws(Halt) {
-      let opened = try open(bytes, digest: digest, asked, evidence: &inner)
+      let opened = try open(bytes, asked, evidence: &inner)
       let proof = try verified(opened, expecting: kind, asked, evidence: &inner)
       guard proof.environment == bodies.environment else { throw .claim(.nestedEnvironmentMismatch) }
       if kind != .renewalInfo, opened.root["bundleId"]?.string != bodies.bundleID {

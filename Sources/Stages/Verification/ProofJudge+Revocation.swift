@@ -39,9 +39,11 @@ extension ProofJudge {
   /// address that a certificate names is then Apple's own.
   public func revocationQuestions(_ proof: [UInt8], now: Instant) -> [AppStoreQuestion] {
     guard settings.revocation != .off, let jws = try? CompactJWS.split(proof),
-      let (result, _) = try? inspect(jws), case .success(let chain) = result
+      let (result, _) = try? inspect(jws), case .success(let inspected) = result
     else { return [] }
-    var questions = chain.revocationQuestions(now: now).map { AppStoreQuestion.revocation($0.certificate, $0.issuer) }
+    var questions = inspected.chain.revocationQuestions(now: now).map {
+      AppStoreQuestion.revocation($0.certificate, $0.issuer)
+    }
     // The proofs inside a notification stand under chains of their own.
     guard let document = try? JSONDocument(parsing: jws.payload), document.root.kind == .object else {
       return questions

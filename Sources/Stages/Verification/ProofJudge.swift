@@ -25,10 +25,9 @@ public struct ProofJudge: Sendable {
     revocation: RevocationCheck? = nil
   ) -> Verdict {
     let asked = Asked(source: source, at: at, revocation: revocation)
-    let digest = SHA256.digest(proof).hex
-    var evidence = Evidence(proof: digest, judgedAt: at)
+    var evidence = Evidence(judgedAt: at)
     do throws(Halt) {
-      let opened = try open(proof, digest: digest, asked, evidence: &evidence)
+      let opened = try open(proof, asked, evidence: &evidence)
       return .verified(try verified(opened, expecting: expected, asked, evidence: &evidence))
     } catch {
       switch error {
@@ -36,9 +35,9 @@ public struct ProofJudge: Sendable {
         let explanation = field.map { "\(reason.explanation.dropLast()): \($0)." } ?? reason.explanation
         return .rejected(
           RejectedProof(
-            reason: reason, field: field, digest: digest, explanation: explanation, evidence: evidence.json))
+            reason: reason, field: field, digest: evidence.proof, explanation: explanation, evidence: evidence.json))
       case .waiting(let reason, let until):
-        return .pending(PendingProof(reason: reason, until: until, digest: digest, evidence: evidence.json))
+        return .pending(PendingProof(reason: reason, until: until, digest: evidence.proof, evidence: evidence.json))
       }
     }
   }
@@ -68,31 +67,47 @@ public struct ProofJudge: Sendable {
   }
 
   /// Everything up to the signature. Of the payload nothing is read before that.
-  func open(_ proof: [UInt8], digest: String, _ asked: Asked, evidence: inout Evidence) throws(Halt) -> Opened {
+  func open(_ proof: [UInt8], _ asked: Asked, evidence: inout Evidence) throws(Halt) -> Opened {
     let jws: CompactJWS
-    do { jws = try CompactJWS.split(proof) } catch { throw .refused(.jws(error), field: nil) }
-    let (result, presented) = try inspect(jws)
+    let result: Result<ChainCache.Inspected, ChainFailure>
+    let presented: [[UInt8]]
+    do throws(Halt) {
+      do throws(JWSFailure) { jws = try CompactJWS.split(proof) } catch { throw .refused(.jws(error), field: nil) }
+      (result, presented) = try inspect(jws)
+    } catch {
+      evidence.proof = SHA256.digest(proof).hex
+      throw error
+    }
     let chain: JudgedChain
+    let signed: Hash256
     var isLocal = false
     switch result {
-    case .success(let judged): chain = judged
+    case .success(let inspected):
+      chain = inspected.chain
+      let digests = jws.digests(inspected.beginning)
+      signed = digests.signed
+      evidence.proof = digests.whole.hex
     case .failure(let failure):
+      evidence.proof = SHA256.digest(proof).hex
       guard let local = localChain(presented) else { throw .refused(.chain(failure), field: nil) }
       chain = try local.mapError { Halt.refused(.chain($0), field: nil) }.get()
+      signed = SHA256.digest(jws.signingInput)
       isLocal = true
     }
-    guard jws.isSigned(by: chain.leafKey) else { throw .refused(.jws(.signatureInvalid), field: nil) }
+    guard jws.isSigned(by: chain.leafKey, digest: signed) else {
+      throw .refused(.jws(.signatureInvalid), field: nil)
+    }
     evidence.chain = chain
     try checkRevocation(of: chain, asked, evidence: &evidence)
     let document: JSONDocument
     do { document = try JSONDocument(parsing: jws.payload) } catch { throw .claim(.payloadNotJSON) }
     guard document.root.kind == .object else { throw .claim(.payloadNotJSON) }
     guard document.firstDuplicateMember() == nil else { throw .claim(.payloadDuplicateMember) }
-    return Opened(digest: digest, payload: jws.payload, root: document.root, chain: chain, isLocal: isLocal)
+    return Opened(digest: evidence.proof, payload: jws.payload, root: document.root, chain: chain, isLocal: isLocal)
   }
 
   /// The chain that a header carries, and its certificates where they had to be read.
-  func inspect(_ jws: CompactJWS) throws(Halt) -> (Result<JudgedChain, ChainFailure>, presented: [[UInt8]]) {
+  func inspect(_ jws: CompactJWS) throws(Halt) -> (Result<ChainCache.Inspected, ChainFailure>, presented: [[UInt8]]) {
     var presented: [[UInt8]] = []
     let result = try cache.inspect(header: jws.headerSegment) { () throws(Halt) -> [[UInt8]] in
       do throws(JWSFailure) {

@@ -16,10 +16,17 @@ public final class ChainCache: Sendable {
 
   private struct State {
     var chains: [Hash256: JudgedChain] = [:]
-    var headers: [ByteKey: JudgedChain] = [:]
+    var headers: [ByteKey: Inspected] = [:]
     // Oldest first; what leaves when the cache is full.
     var chainOrder: [Hash256] = []
     var headerOrder: [ByteKey] = []
+  }
+
+  /// A chain that passed inspection, and the hash of the header that it came in as far as it goes: what is signed, and the
+  /// proof as a whole, begin with it.
+  public struct Inspected: Sendable {
+    public let chain: JudgedChain
+    public let beginning: SHA256.Beginning
   }
 
   public init(anchors: TrustAnchors, capacity: Int = ChainCache.defaultCapacity) {
@@ -44,7 +51,7 @@ public final class ChainCache: Sendable {
     header: ArraySlice<UInt8>, at time: Int64, x5c: () throws(Failure) -> [[UInt8]]
   ) throws(Failure) -> Result<JudgedChain, ChainFailure> {
     switch try inspect(header: header, x5c: x5c) {
-    case .success(let chain): Self.answer(chain, at: time)
+    case .success(let inspected): Self.answer(inspected.chain, at: time)
     case .failure(let failure): .failure(failure)
     }
   }
@@ -53,20 +60,20 @@ public final class ChainCache: Sendable {
   /// ``JudgedChain/failure(at:)`` is the rest.
   public func inspect<Failure: Error>(
     header: ArraySlice<UInt8>, x5c: () throws(Failure) -> [[UInt8]]
-  ) throws(Failure) -> Result<JudgedChain, ChainFailure> {
+  ) throws(Failure) -> Result<Inspected, ChainFailure> {
     let key = ByteKey(bytes: header)
     if let known = state.withLock({ $0.headers[key] }) { return .success(known) }
     let certificates = try x5c()
     do {
-      let chain = try chain(for: certificates)
+      let inspected = Inspected(chain: try chain(for: certificates), beginning: SHA256.Beginning(header))
       // A copy of its own: the slice would keep the whole proof alive.
       let owned = ByteKey(bytes: Array(header)[...])
       state.withLock { state in
-        guard state.headers.updateValue(chain, forKey: owned) == nil else { return }
+        guard state.headers.updateValue(inspected, forKey: owned) == nil else { return }
         state.headerOrder.append(owned)
         if state.headerOrder.count > capacity { state.headers[state.headerOrder.removeFirst()] = nil }
       }
-      return .success(chain)
+      return .success(inspected)
     } catch {
       return .failure(error)
     }

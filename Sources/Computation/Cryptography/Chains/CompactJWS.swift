@@ -1,3 +1,5 @@
+import Glibc
+
 /// A JWS in compact form, taken apart but not judged: what the header says is for the verifier to read.
 public struct CompactJWS: Sendable {
   /// Larger than any notification Apple sends, nested proofs included, and small against a Kafka record.
@@ -12,6 +14,8 @@ public struct CompactJWS: Sendable {
   public let signature: [UInt8]
   /// Header, dot and payload as they stand on the wire: what was signed.
   public let signingInput: ArraySlice<UInt8>
+  /// The whole of it.
+  private let bytes: [UInt8]
 
   /// The decoded header. Decoded when asked for, since a chain already known is found by ``headerSegment``.
   public var header: [UInt8] {
@@ -28,9 +32,8 @@ public struct CompactJWS: Sendable {
 
   public init(parsing bytes: [UInt8]) throws(JWSFailure) {
     guard bytes.count <= Self.maximumByteCount else { throw .tooLarge }
-    let dot = UInt8(ascii: ".")
-    guard let first = bytes.firstIndex(of: dot), let last = bytes.lastIndex(of: dot), first < last,
-      bytes[(first + 1)..<last].firstIndex(of: dot) == nil
+    guard let first = Self.dot(in: bytes, from: 0), let last = Self.dot(in: bytes, from: first + 1),
+      Self.dot(in: bytes, from: last + 1) == nil
     else { throw .wrongSegmentCount }
     guard first > 0, first <= Self.maximumHeaderByteCount else { throw first == 0 ? .emptySegment : .tooLarge }
     guard last > first + 1, last + 1 < bytes.count else { throw .emptySegment }
@@ -41,6 +44,28 @@ public struct CompactJWS: Sendable {
     self.signature = signature
     headerSegment = bytes[..<first]
     signingInput = bytes[..<last]
+    self.bytes = bytes
+  }
+
+  private static func dot(in bytes: [UInt8], from start: Int) -> Int? {
+    bytes.withUnsafeBytes { buffer in
+      guard let base = buffer.baseAddress, start < buffer.count,
+        let found = memchr(base + start, Int32(UInt8(ascii: ".")), buffer.count - start)
+      else { return nil }
+      return UnsafeRawPointer(found) - base
+    }
+  }
+
+  /// The hashes of what was signed and of the whole, given the header's: each byte of the rest is hashed once for both.
+  public func digests(_ beginning: SHA256.Beginning) -> (signed: Hash256, whole: Hash256) {
+    let (signed, whole) = beginning.digests(
+      bytes[headerSegment.endIndex..<signingInput.endIndex], bytes[signingInput.endIndex...])
+    return (signed, whole)
+  }
+
+  /// Whether the key made the signature over what has this hash.
+  public func isSigned(by key: P256PublicKey, digest: Hash256) -> Bool {
+    key.verify(signature: signature, digest: digest)
   }
 
   /// Whether the key made the signature.
