@@ -9,6 +9,7 @@ struct AppStoreRoutes {
   let desk: ScenarioDesk
   /// Apple's servers, where they are played.
   let apple: AppleServers?
+  let responder: ResponderServer?
 
   /// A scenario of more is played by the command, not over HTTP.
   private static let maximumAccounts = 100_000
@@ -26,7 +27,7 @@ struct AppStoreRoutes {
     case ("GET", ["v1", "scenario"]): progress()
     case ("POST", ["v1", "scenario"]): play(request)
     case ("POST", let path) where path.count == 3 && path[0] == "v1" && path[1] == "sign": sign(request, path[2])
-    case (_, let path) where path.count >= 2 && path[0] == "v1" && ["books", "outages"].contains(path[1]):
+    case (_, let path) where path.count >= 2 && path[0] == "v1" && ["books", "outages", "revoked"].contains(path[1]):
       appleRoutes(request)
     default: problem(404, "there is nothing at this path")
     }

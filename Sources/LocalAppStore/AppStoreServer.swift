@@ -18,6 +18,9 @@ import Synchronization
 ///   `?at=TIME` says when it was made (default now), `?result=SUCCESS` what came of sending it (default: not sent).
 /// - `GET /v1/books/told?environment=…`: what clients sent, as JSON lines.
 /// - `POST /v1/outages` with `{"environment": …, "outage": "503", "times": 3, "path": "/inApps"}`, `DELETE /v1/outages`.
+///
+/// Where the responder is played beside it (``ResponderServer``): `POST /v1/revoked` with `{"serial": "3"}` (3 is the leaf's
+/// serial number, 2 the intermediate's), and outages with the path `/ocsp`.
 public final class AppStoreServer: Sendable {
   private let server: HTTPServer
   private let desk: ScenarioDesk
@@ -26,11 +29,14 @@ public final class AppStoreServer: Sendable {
 
   /// - Parameter clock: says what day it is, where a scenario names none: it plays the day before.
   public init(
-    _ authority: LocalAuthority, settings: HTTPServer.Settings, clock: any Clock, apple: AppleServers? = nil
+    _ authority: LocalAuthority, settings: HTTPServer.Settings, clock: any Clock, apple: AppleServers? = nil,
+    responder: ResponderServer? = nil
   ) throws(HTTPServerError) {
     let desk = ScenarioDesk(clock: clock)
     self.desk = desk
-    server = try HTTPServer(settings) { AppStoreRoutes(authority: authority, desk: desk, apple: apple).answer($0) }
+    server = try HTTPServer(settings) {
+      AppStoreRoutes(authority: authority, desk: desk, apple: apple, responder: responder).answer($0)
+    }
   }
 
   /// Ends a play after the slot in hand, then stops serving. False where requests were still open in the end.

@@ -7,7 +7,7 @@ extension LocalAuthority {
 
   /// The authority of a folder. On first use it makes the folder, a random seed (`seed`, readable by its owner only), and
   /// writes `root.der` (the trust anchor to configure) and `xcode.der` (the certificate for Xcode and local testing).
-  public init(folder: String) throws(AuthorityFolderFailure) {
+  public init(folder: String, responder: String? = nil) throws(AuthorityFolderFailure) {
     if mkdir(folder, 0o755) != 0, errno != EEXIST { throw AuthorityFolderFailure("make", folder, errno) }
     let seedFile = folder + "/seed"
     let seed: [UInt8]
@@ -15,7 +15,7 @@ extension LocalAuthority {
     guard seed.count == Self.seedBytes else {
       throw AuthorityFolderFailure("use", seedFile, "it does not hold \(Self.seedBytes) bytes")
     }
-    self.init(seed: seed)
+    self.init(seed: seed, responder: responder)
     try Self.keep(root.der, folder + "/root.der")
     try Self.keep(localCertificate.der, folder + "/xcode.der")
   }

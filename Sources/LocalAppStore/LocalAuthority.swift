@@ -17,10 +17,11 @@ public struct LocalAuthority: Sendable {
   private let header: [UInt8]
   private let localHeader: [UInt8]
 
-  public init(seed: [UInt8]) {
+  /// - Parameter responder: where the certificates say that one may ask whether they were revoked.
+  public init(seed: [UInt8], responder: String? = nil) {
     authority = SigningAuthority(
       seed: seed, name: "Local App Store", notBefore: Self.validFrom.milliseconds,
-      notAfter: Self.validThrough.milliseconds)
+      notAfter: Self.validThrough.milliseconds, responder: responder)
     localKey = P256PrivateKey(seed: seed, label: "local testing")
     localCertificate = CertificateBuilder(
       subject: [("CN", "StoreKit Testing in Xcode")], notBefore: Self.validFrom.milliseconds,
@@ -30,7 +31,9 @@ public struct LocalAuthority: Sendable {
     localHeader = Self.header([localCertificate.der])
   }
 
-  public init(seed: UInt64) { self.init(seed: Array("local app store \(seed)".utf8)) }
+  public init(seed: UInt64, responder: String? = nil) {
+    self.init(seed: Array("local app store \(seed)".utf8), responder: responder)
+  }
 
   public var root: Certificate { authority.root }
 

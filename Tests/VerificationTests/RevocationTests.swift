@@ -164,7 +164,7 @@ struct RevocationTests {
     let outer = store.sign(
       ["notificationType": .string("TEST"), "data": .object(["signedTransactionInfo": .string(inner)])],
       chain: [leaf.der, store.intermediate.der, store.root.der], key: key)
-    let questions = judge.revocationQuestions(Array(outer.utf8), now: TestStore.now)
+    let questions = judge.revocationQuestions(Array(outer.utf8), isNotification: true, now: TestStore.now)
     #expect(Set(questions) == [.revocation(of: leaf.der, issuer: store.intermediate.der), ofLeaf, ofIntermediate])
   }
 }

@@ -12,9 +12,9 @@ import Synchronization
 public final class AppStoreDesk: AppStore {
   /// Questions that are asked at a time: enough to hide Apple's latency, few enough for its patience.
   public static let defaultConcurrency = 8
-  /// For all questions of a batch together, in milliseconds. A consumer must get back to its group before that takes
-  /// it for dead (minutes); what was not asked in this time is asked when its record comes back.
-  public static let defaultBudget: Int64 = 30_000
+  /// For all questions of a batch together, in milliseconds. A stage must get back to its group before that gives its
+  /// partitions away (three sessions, 30 s by default); what was not asked in this time is asked when its record comes back.
+  public static let defaultBudget: Int64 = 10_000
 
   private let receipts: ReceiptClient?
   private let others: (any AppStore)?

@@ -6,6 +6,18 @@ public enum AppStoreQuestion: Sendable, Hashable {
   case revocation(of: [UInt8], issuer: [UInt8])
   /// What the endpoint `verifyReceipt` says of a receipt: base64, as the app sent it.
   case receipt([UInt8])
+
+  /// Looked up for each proof, so not all bytes are hashed: a signature's own bytes stand at the end of a certificate.
+  public func hash(into hasher: inout Hasher) {
+    switch self {
+    case .revocation(let certificate, _): hasher.combine(certificate.suffix(Self.hashedBytes))
+    case .receipt(let text):
+      hasher.combine(text.count)
+      hasher.combine(text.suffix(Self.hashedBytes))
+    }
+  }
+
+  private static let hashedBytes = 32
 }
 
 /// An answer as it came, to be judged by who asked: it stands in the evidence, so that the verdict can be judged again

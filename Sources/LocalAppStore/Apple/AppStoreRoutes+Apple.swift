@@ -6,13 +6,21 @@ import PurchasesJSON
 /// What is told to the played servers: what they have sold and sent, and how they are to fail.
 extension AppStoreRoutes {
   func appleRoutes(_ request: HTTPRequest) -> HTTPResponse {
+    switch (request.method, request.path.dropFirst().first, request.path.count) {
+    case ("POST", "revoked", 2): return revoke(request)
+    case ("POST", "outages", 2) where isAboutResponder(request):
+      guard let responder else { return problem(404, "no responder is played here") }
+      return outage(request) { _ in responder.outages }
+    default: break
+    }
     guard let apple else { return problem(404, "Apple's servers are not played here") }
     switch (request.method, request.path.dropFirst().first, request.path.count) {
     case ("POST", "books", 3): return keep(request, request.path[2], apple)
     case ("GET", "books", 3) where request.path[2] == "told": return told(request, apple)
-    case ("POST", "outages", 2): return outage(request, apple)
+    case ("POST", "outages", 2): return outage(request) { apple.outages[$0] }
     case ("DELETE", "outages", 2):
       for script in apple.outages.values { script.clear() }
+      responder?.outages.clear()
       return HTTPResponse(status: 204)
     default: return problem(404, "there is nothing at this path")
     }
@@ -62,11 +70,26 @@ extension AppStoreRoutes {
   /// A script of more would outlast any test.
   private static let maximumTimes: Int64 = 1_000_000
 
-  private func outage(_ request: HTTPRequest, _ apple: AppleServers) -> HTTPResponse {
+  private func isAboutResponder(_ request: HTTPRequest) -> Bool {
+    guard let fields = try? Fields(fromOutside: request.body), let path = try? fields.text("path") else { return false }
+    return path.hasPrefix("/ocsp")
+  }
+
+  private func revoke(_ request: HTTPRequest) -> HTTPResponse {
+    guard let responder else { return problem(404, "no responder is played here") }
+    do throws(FieldFailure) {
+      let fields = try Fields(fromOutside: request.body)
+      let serial = try fields.requiredText("serial")
+      responder.set(.revoked(since: desk.clock.now().milliseconds), ofSerial: serial)
+      return HTTPResponse(status: 204)
+    } catch { return problem(400, field: error.field, error.reason) }
+  }
+
+  private func outage(_ request: HTTPRequest, _ script: (Environment) -> OutageScript?) -> HTTPResponse {
     do throws(FieldFailure) {
       let fields = try Fields(fromOutside: request.body)
       let environment = try fields.environment() ?? .production
-      guard let script = apple.outages[environment] else {
+      guard let script = script(environment) else {
         throw fields.failure("environment", "must be Production or Sandbox")
       }
       guard let outage = Outage(try fields.requiredText("outage")) else {

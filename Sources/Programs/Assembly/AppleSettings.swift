@@ -2,7 +2,9 @@ import PurchasesAppStoreClient
 import PurchasesContracts
 import PurchasesCore
 import PurchasesCryptography
+import PurchasesHTTPClient
 import PurchasesRunner
+import PurchasesVerification
 
 extension Setting {
   public static let apiKey = Setting("api-key", "FILE", "the App Store Server API key (.p8) of App Store Connect")
@@ -24,6 +26,10 @@ extension Setting {
 
   static let apiAlone: [Setting] = [apiKey, apiKeyID, apiIssuerID, apiHost, apiSandboxHost]
   public static let serverAPI: [Setting] = apiAlone + [appleCA]
+  public static let revocation = Setting(
+    "revocation", "POLICY",
+    "where nobody can tell whether a signer's certificate was revoked: off (nobody is asked), soft (noted) or hard (waits)",
+    standard: RevocationPolicy.soft.rawValue)
   public static let verifyReceipt: [Setting] = [sharedSecret, receiptHost, receiptSandboxHost, appleCA]
 }
 
@@ -88,14 +94,21 @@ public struct AppleSettings: Sendable {
   }
 
   /// The port of the verification stage to Apple; nil where Apple knows nothing of the environment.
-  ///
-  /// - Parameter others: answers what is not about receipts.
-  public func desk(clock: any Clock, alarms: @escaping StoreAlarms, others: (any AppStore)? = nil) throws(UsageError)
-    -> AppStoreDesk?
-  {
+  public func desk(clock: any Clock, alarms: @escaping StoreAlarms) throws(UsageError) -> AppStoreDesk? {
     let environment = try TrustSettings.environment(values) ?? .production
     guard AppleSide(environment) != nil else { return nil }
-    return AppStoreDesk(receipts: try receipts(clock: clock, alarms: alarms), others: others, clock: clock)
+    let http = HTTPClient(HTTPClient.Settings(maxAnswer: OCSP.maximumAnswerBytes))
+    let responders = try Self.revocation(values) == .off ? nil : Responders(http: http, clock: clock)
+    return AppStoreDesk(receipts: try receipts(clock: clock, alarms: alarms), others: responders, clock: clock)
+  }
+
+  static func revocation(_ values: SettingValues) throws(UsageError) -> RevocationPolicy {
+    guard let text = values.text(.revocation) else { return .soft }
+    guard let policy = RevocationPolicy(rawValue: text) else {
+      throw UsageError(
+        "--revocation: must be one of \(RevocationPolicy.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    return policy
   }
 
   private func host(_ setting: Setting) throws(UsageError) -> AppleHost? {

@@ -86,7 +86,7 @@ extension Setting {
   public static let connection: [Setting] = [log, kafka, store, prefix, partitions, replication, group, config]
   public static let trust: [Setting] = [environment, bundleID, appAppleID, anchor, localCertificate]
   public static let stages: [Setting] =
-    trust + [catalogue, restorePolicy, auditName, auditKey, instance, untilIdle, verbose] + verifyReceipt
+    trust + [catalogue, restorePolicy, auditName, auditKey, instance, untilIdle, verbose] + [revocation] + verifyReceipt
   public static let service: [Setting] = [listen, token]
   public static let all: [Setting] = connection + stages + service + [health] + apiAlone
 }

@@ -22,7 +22,8 @@ public struct TrustSettings {
       verification = try VerificationSettings(
         apps: bundles.map { VerificationSettings.App(bundleID: $0, appAppleID: apple) }, anchors: anchors,
         environments: Self.accepted(by: environment),
-        localCertificates: locals.isEmpty ? nil : try PinnedCertificates(locals))
+        localCertificates: locals.isEmpty ? nil : try PinnedCertificates(locals),
+        revocation: environment.isSignedLocally ? .off : try AppleSettings.revocation(values))
     } catch let failure as VerificationSettingsFailure { throw UsageError(failure.description) } catch let failure
       as TrustAnchorError
     { throw UsageError("--local-certificate: \(failure)") }

@@ -15,6 +15,8 @@ extension Setting {
   static let gatewayURL = Setting("gateway", "URL", "play a scenario against this gateway, report and end")
   static let production = Setting(
     "production", "HOST:PORT", "serving: play Apple's production servers here, over TLS (verifyReceipt and Server API)")
+  static let responder = Setting(
+    "responder", "HOST:PORT", "serving: play the OCSP responder here; the certificates then name it")
   static let sandboxServers = Setting(
     "sandbox", "HOST:PORT", "serving: play Apple's sandbox servers here, over TLS (default a free port)")
   static let day = Setting("day", "TIME", "midnight of the scenario's day (RFC 3339; default yesterday's, UTC)")
@@ -42,7 +44,8 @@ extension Verb {
     settings: [
       .folder,
       .listen.explained("serving: where the local App Store listens (default \(defaultListen); port 0: any)"),
-      .production, .sandboxServers, .sharedSecret.explained("serving: the secret that verifyReceipt asks for"),
+      .production, .sandboxServers, .responder,
+      .sharedSecret.explained("serving: the secret that verifyReceipt asks for"),
       .gatewayURL, .token.explained("playing: the bearer token that the gateway asks for", repeatable: false),
       .seed.explained("playing: the same seed gives the same scenario (default 1)"),
       .accounts.explained("playing: how many users take part (default \(defaultAccounts))"),
@@ -59,13 +62,21 @@ extension Verb {
     let stop = StopSignal()
     Signals.stop(stop)
     if let gateway = call.values.text(.gatewayURL) { return try play(call, gateway, stop) }
-    let authority = try authority(call)
+    let responder = try call.values.text(.responder).map { text in
+      let address = try Address(text, setting: .responder)
+      return try ResponderServer(
+        HTTPServer.Settings(address: address.host, port: address.port), clock: SystemClock())
+    }
+    defer { responder?.stop(within: 10) }
+    let authority = try authority(call, responder: responder?.url)
+    responder?.serve(authority)
     let address = try Address(call.values.text(.listen) ?? defaultListen, setting: .listen)
     let apple = try appleServers(call, authority)
     defer { apple?.stop(within: 10) }
     let server = try AppStoreServer(
       authority, settings: HTTPServer.Settings(address: address.host, port: address.port), clock: SystemClock(),
-      apple: apple)
+      apple: apple, responder: responder)
+    if let responder { Output.error("the OCSP responder is played at \(responder.url)") }
     if let apple {
       for environment in [Environment.production, .sandbox] {
         Output.error("Apple's \(environment.rawValue) servers are played on port \(apple.port(environment))")
@@ -92,11 +103,11 @@ extension Verb {
         secret: call.values.text(.sharedSecret)), clock: SystemClock())
   }
 
-  private static func authority(_ call: Call) throws -> LocalAuthority {
+  private static func authority(_ call: Call, responder: String? = nil) throws -> LocalAuthority {
     guard let folder = call.values.text(.folder) else {
       throw UsageError("purchases \(call.verb.name): needs --dir DIR")
     }
-    return try LocalAuthority(folder: folder)
+    return try LocalAuthority(folder: folder, responder: responder)
   }
 
   private static func play(_ call: Call, _ gateway: String, _ stop: StopSignal) throws -> Int32 {

@@ -14,15 +14,15 @@ public enum RevocationPolicy: String, Sendable, Hashable, CaseIterable {
 }
 
 /// What is known of revocation while a proof is judged.
-public struct RevocationCheck: Sendable {
+public struct RevocationCheck {
   /// The time of the judgement: only a certificate that is valid now is asked about. Responders forget those that have run
   /// out, and clients resend proofs of years ago.
   public let now: Instant
-  public let answers: [AppStoreQuestion: AppStoreAnswer]
+  let answer: (AppStoreQuestion) -> AppStoreAnswer?
 
-  public init(now: Instant, answers: [AppStoreQuestion: AppStoreAnswer]) {
+  public init(now: Instant, answer: @escaping (AppStoreQuestion) -> AppStoreAnswer?) {
     self.now = now
-    self.answers = answers
+    self.answer = answer
   }
 }
 
@@ -37,7 +37,11 @@ extension JudgedChain {
 extension ProofJudge {
   /// What Apple's responders must be asked before this proof can be judged. Only of chains that lead to a trusted anchor: the
   /// address that a certificate names is then Apple's own.
-  public func revocationQuestions(_ proof: [UInt8], now: Instant) -> [AppStoreQuestion] {
+  ///
+  /// - Parameter isNotification: then there are proofs inside it, which stand under chains of their own.
+  public func revocationQuestions(
+    _ proof: [UInt8], isNotification: Bool, now: Instant
+  ) -> [AppStoreQuestion] {
     guard settings.revocation != .off, let jws = try? CompactJWS.split(proof),
       let (result, _) = try? inspect(jws), case .success(let inspected) = result
     else { return [] }
@@ -49,7 +53,9 @@ extension ProofJudge {
       return questions
     }
     for (member, name) in Self.nestedProofs {
-      if let nested = document.root[member]?[name]?.utf8 { questions += revocationQuestions(nested, now: now) }
+      if let nested = document.root[member]?[name]?.utf8 {
+        questions += revocationQuestions(nested, isNotification: false, now: now)
+      }
     }
     return questions
   }
@@ -66,7 +72,7 @@ extension ProofJudge {
       return
     }
     let told = questions.map { certificate, issuer in
-      (certificate, Told(check.answers[.revocation(certificate, issuer)], about: certificate, issuer))
+      (certificate, Told(check.answer(.revocation(certificate, issuer)), about: certificate, issuer))
     }
     evidence.revocation = .array(told.map { $1.json(of: $0) })
     if told.contains(where: { $1.isRevoked }) { throw .refused(.chain(.revoked), field: nil) }

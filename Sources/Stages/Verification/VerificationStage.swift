@@ -13,31 +13,18 @@ public struct VerificationStage: Stage {
   public var inputs: [Topic] { [.received, .parked] }
 
   public func questions(_ record: Incoming, _ moment: Moment) -> [AppStoreQuestion] {
-    guard judge.settings.revocation != .off, let proof = proof(in: record) else { return [] }
-    return judge.revocationQuestions(Array(proof.utf8), now: moment.now)
-  }
-
-  private func proof(in record: Incoming) -> String? {
-    guard let envelope = record.event, let data = record.stored.record.value,
+    guard judge.settings.revocation != .off, let envelope = record.event, let data = record.stored.record.value,
       let fields = try? Fields(fromOutside: data),
       let event = try? ReceivedEvent(type: envelope.type, fields: fields)
-    else { return nil }
-    return switch event {
-    case .payment(let payment): payment.signedTransaction
-    case .notified(let notified): notified.signedPayload
-    case .restore, .claimed, .spendRequested, .ordered, .operatorActed: nil
+    else { return [] }
+    switch event {
+    case .payment(let payment):
+      guard let proof = payment.signedTransaction else { return [] }
+      return judge.revocationQuestions(Array(proof.utf8), isNotification: false, now: moment.now)
+    case .notified(let notified):
+      return judge.revocationQuestions(Array(notified.signedPayload.utf8), isNotification: true, now: moment.now)
+    case .restore, .claimed, .spendRequested, .ordered, .operatorActed: return []
     }
-  }
-
-  /// Nil where nobody is asked, so that the evidence says so.
-  private func revocation(_ proof: String, _ context: Context) -> RevocationCheck? {
-    guard judge.settings.revocation != .off else { return nil }
-    let now = context.moment.now
-    var answers: [AppStoreQuestion: AppStoreAnswer] = [:]
-    for question in judge.revocationQuestions(Array(proof.utf8), now: now) {
-      answers[question] = context.facts.answer(question)
-    }
-    return RevocationCheck(now: now, answers: answers)
   }
 
   public func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
@@ -95,7 +82,8 @@ public struct VerificationStage: Stage {
       type: payment.type, account: payment.account, attempt: payment.attempt, product: payment.product,
       transaction: payment.transaction)
     var verdict = judge.judge(
-      proof, expecting: .transaction, source: .client, at: context.time, revocation: revocation(proof, context))
+      proof, expecting: .transaction, source: .client, at: context.time,
+      revocation: RevocationCheck(now: context.moment.now, answer: context.facts.answer))
     if case .verified(let verified) = verdict, let mismatch = Self.mismatch(payment, verified) {
       verdict = .rejected(
         RejectedProof(
@@ -123,7 +111,8 @@ public struct VerificationStage: Stage {
     let source: RevisionSource = notified.isBackfill ? .backfill : .notification
     let proof = notified.signedPayload
     let verdict = judge.judge(
-      proof, expecting: .notification, source: source, at: context.time, revocation: revocation(proof, context))
+      proof, expecting: .notification, source: source, at: context.time,
+      revocation: RevocationCheck(now: context.moment.now, answer: context.facts.answer))
     return actions(verdict, Report(type: .storeNotified), stated: nil, context)
   }
 
