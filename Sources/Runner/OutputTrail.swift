@@ -19,18 +19,32 @@ public struct OutputTrail {
     self.log = log
   }
 
-  /// The offset after the last record that something was made from, of those partitions that there is any of. Reads all that
-  /// the stage ever put out.
-  public func positions(of partitions: some Sequence<TopicPartition>) throws(LogFailure) -> [TopicPartition: Int64] {
-    var wanted: Set<TopicPartition> = []
-    for partition in partitions {
-      // Of an empty one nothing was made.
-      if let bounds = try log.bounds(of: partition.topic)[partition.partition], bounds.end > 0 {
-        wanted.insert(partition)
+  /// The offset after the last record that something was made from, and where the partition ends.
+  public struct Reached: Sendable, Hashable {
+    public let next: Int64
+    public let end: Int64
+
+    public init(next: Int64, end: Int64) {
+      self.next = next
+      self.end = end
+    }
+  }
+
+  /// How far the stage has come, of those partitions that anything was made of. Reads all that it ever put out.
+  public func positions(
+    of partitions: some Sequence<TopicPartition>
+  ) throws(LogFailure) -> [TopicPartition: Reached] {
+    var ends: [TopicPartition: Int64] = [:]
+    let partitions = Set(partitions)
+    for topic in Set(partitions.map(\.topic)) {
+      for (number, bounds) in try log.bounds(of: topic) {
+        let partition = TopicPartition(topic, number)
+        // Of an empty one nothing was made.
+        if bounds.end > 0, partitions.contains(partition) { ends[partition] = bounds.end }
       }
     }
-    var positions: [TopicPartition: Int64] = [:]
-    guard !wanted.isEmpty else { return positions }
+    var last: [TopicPartition: Int64] = [:]
+    guard !ends.isEmpty else { return [:] }
     let reader = try log.reader()
     defer { reader.close() }
     for topic in outputs {
@@ -39,18 +53,24 @@ public struct OutputTrail {
         var next = bounds.start
         while next < bounds.end {
           let records = try reader.read(partition, from: next, max: Self.chunk)
-          guard let last = records.last else { break }
-          next = last.coordinates.offset + 1
+          guard let newest = records.last else { break }
+          next = newest.coordinates.offset + 1
           for stored in records {
-            guard let source = source(of: stored.record, in: topic), wanted.contains(source.topicPartition) else {
+            guard let source = source(of: stored.record, in: topic), ends[source.topicPartition] != nil else {
               continue
             }
-            positions[source.topicPartition] = max(positions[source.topicPartition] ?? 0, source.offset + 1)
+            last[source.topicPartition] = max(last[source.topicPartition] ?? 0, source.offset)
           }
         }
       }
     }
-    return positions
+    var reached: [TopicPartition: Reached] = [:]
+    for (partition, offset) in last {
+      // Anybody can have written the number.
+      let next = offset < .max ? offset + 1 : offset
+      reached[partition] = Reached(next: next, end: ends[partition] ?? 0)
+    }
+    return reached
   }
 
   private func source(of record: Record, in topic: Topic) -> Coordinates? {

@@ -25,7 +25,8 @@ extension StageRunner {
       starts[partition] = try state.next ?? beginning(of: partition)
     }
     laps.end()
-    if books != nil { try confirm(starts, worker) }
+    // Without a store nothing is claimed, but a first offset spares every later start the look at all outputs.
+    if books != nil || starts.keys.contains(where: { owned[$0]?.published == nil }) { try confirm(starts, worker) }
     laps.end()
     try worker.start(starts)
     laps.end()
@@ -65,8 +66,8 @@ extension StageRunner {
     guard !reached.isEmpty else { return }
     // The offsets were read before the trail. Should somebody have committed between the two, this is done anew.
     let committed = try worker.committed(reached.keys.sorted())
-    for (partition, next) in reached.sorted(by: { $0.key < $1.key }) where committed[partition] ?? nil == nil {
-      throw RunnerFailure.inconsistent(Standing.lostOffset(of: partition, group: settings.group, reached: next))
+    for (partition, reached) in reached.sorted(by: { $0.key < $1.key }) where committed[partition] ?? nil == nil {
+      throw RunnerFailure.inconsistent(Standing.lostOffset(of: partition, group: settings.group, reached))
     }
     throw LogFailure(.stale, "offsets of group \(settings.group) were committed while they were looked at")
   }

@@ -185,12 +185,48 @@ import Testing
     let partition = try #require(bench.records(.received).first).coordinates.topicPartition
     let stood = try #require(bench.log.committed(group: "tests", topic: partition.topic)[partition.partition])
     #expect(
-      failure == .inconsistent(Standing.lostOffset(of: partition, group: "gone", reached: stood)),
+      failure == .inconsistent(Standing.lostOffset(of: partition, group: "gone", .init(next: stood, end: 4))),
       "it stood at \(stood)")
     #expect(try outputs() == 3)
     try bench.commit([partition: stood], group: "gone")
     try bench.run(PassingStage(), settings: settings, idleIn: [.received])
     #expect(try outputs() == 4, "it goes on where it is told")
+  }
+
+  /// Else each later start, while a first record waits, would read all that the stage ever put out, and be taken for dead
+  /// meanwhile.
+  @Test func aStageWithoutStateCommitsTheFirstOffsetOfEachPartition() throws {
+    let bench = try RunnerBench()
+    try bench.publish(.received, [(key: "a", value: "until 9000000000000")])
+    try bench.run(PassingStage(), idleIn: [.received])
+    #expect(try bench.records(.parked).count == 1)
+    for topic in [Topic.received, .parked] {
+      let committed = try bench.log.committed(group: "tests", topic: bench.topics.name(topic))
+      #expect(committed.keys.sorted() == [0, 1, 2], "\(topic): \(committed)")
+    }
+  }
+
+  /// What was made of records that the partition does not hold: to go on behind its end, or at the end of what came since,
+  /// would leave records out.
+  @Test(arguments: [1_000, Int64.max - 1, .max])
+  func aStageWithoutStateIsToldOfATopicThatWasMadeAnew(offset: Int64) throws {
+    let bench = try RunnerBench()
+    try bench.publish(.received, [(key: "a", value: "at once")])
+    let source = try #require(bench.records(.received).first).coordinates
+    let origin = Envelope.Origin(
+      coordinates: Coordinates(topic: source.topic, partition: source.partition, offset: offset), index: 0, count: 1)
+    let headers = Envelope(id: "old", source: "/purchases/verification", type: .factNoted, origin: origin).headers
+    try bench.publish([
+      ProducedRecord(
+        topic: bench.topics.name(.verified),
+        record: Record(key: Array("a".utf8), value: [], headers: headers, timestamp: bench.clock.now()))
+    ])
+    let failure = failure { try bench.run(PassingStage(), idleIn: [.received]) }
+    guard case .inconsistent(let reason)? = failure else {
+      Issue.record("\(String(describing: failure))")
+      return
+    }
+    #expect(reason.contains("ends at 1") && !reason.contains("goes on there"), "\(reason)")
   }
 
   @Test func aStoreOfAnotherGroupIsRefused() throws {

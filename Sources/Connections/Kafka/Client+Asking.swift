@@ -101,13 +101,15 @@ extension Client {
     var leaders: [KafkaPartition: Int32] = [:]
     var patience = Client.firstTryMilliseconds
     while true {
-      let left = max(1, deadline - monotonicMilliseconds())
+      let failure: KafkaError
       do throws(KafkaError) {
-        return try ask(Int32(clamping: min(left, patience)))
+        return try ask(Int32(clamping: max(1, min(deadline - monotonicMilliseconds(), patience))))
       } catch {
-        guard error.severity == .retriable, patience < left else { throw error }
+        guard error.severity == .retriable else { throw error }
+        failure = error
       }
       leaders = try newLeaders(of: topics, otherThan: leaders, until: deadline)
+      guard monotonicMilliseconds() < deadline else { throw failure }
       patience += Client.firstTryMilliseconds
     }
   }
@@ -119,7 +121,7 @@ extension Client {
     let end = min(deadline, monotonicMilliseconds() + Client.lookoutMilliseconds)
     while true {
       var found: [KafkaPartition: Int32] = [:]
-      for topic in topics { found.merge(try leaders(of: topic)) { _, new in new } }
+      for topic in topics { found.merge(try leaders(of: topic, until: end)) { _, new in new } }
       if found != known, !found.isEmpty, found.values.allSatisfy({ $0 >= 0 }) { return found }
       guard monotonicMilliseconds() < end else { return known }
       usleep(Client.lookMicroseconds)
@@ -128,10 +130,10 @@ extension Client {
 
   /// The brokers that lead a topic's partitions, -1 where none does; nothing where nobody answers. Corrects what librdkafka
   /// believes, too.
-  private func leaders(of topic: String) throws(KafkaError) -> [KafkaPartition: Int32] {
+  private func leaders(of topic: String, until end: Int64) throws(KafkaError) -> [KafkaPartition: Int32] {
     var metadata: UnsafePointer<rd_kafka_metadata>?
     rd_kafka_metadata(
-      pointer, 0, try self.topic(topic).pointer, &metadata, Int32(Client.lookoutMilliseconds))
+      pointer, 0, try self.topic(topic).pointer, &metadata, Int32(clamping: max(1, end - monotonicMilliseconds())))
     guard let metadata else { return [:] }
     defer { rd_kafka_metadata_destroy(metadata) }
     var leaders: [KafkaPartition: Int32] = [:]

@@ -93,7 +93,7 @@ extension Doctor {
     }
     let trail = OutputTrail(stage: stage, output: stage.output, topics: deployment.topics, log: log)
     return try trail.positions(of: without).sorted { $0.key < $1.key }
-      .map { Standing.lostOffset(of: $0.key, group: group, reached: $0.value) }
+      .map { Standing.lostOffset(of: $0.key, group: group, $0.value) }
   }
 
   private func findings(_ look: Look, _ check: String, _ stage: StageName, hasStore: Bool) -> [Finding] {
