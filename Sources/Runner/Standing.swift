@@ -57,16 +57,19 @@ public enum Standing: Sendable, Hashable {
   }
 
   /// What is wrong where a group has no offset and the log holds what its stage made of the partition's records.
-  public static func lostOffset(of partition: TopicPartition, group: String, _ reached: OutputTrail.Reached) -> String {
+  public static func lostOffset(
+    of partition: TopicPartition, group: String, _ reached: OutputTrail.Reached
+  ) -> String {
     let found =
       "\(partition): the group \(group) has no offset, but the log holds what was made of the records before "
       + "\(reached.next)."
     guard reached.next <= reached.end else {
-      return "\(found) The partition ends at \(reached.end): it is an older copy, or the topic was made anew. Restore the "
-        + "newest log. Where the records are gone for good, the group's offset decides which of those that came since are worked "
-        + "on: set it to 0 for all of them."
+      return "\(found) The partition ends at \(reached.end): it is an older copy, or the topic was made anew. Restore "
+        + "the newest log. Where the records are gone for good, the group's offset decides which of those that came "
+        + "since are worked on: set it to 0 for all of them."
     }
-    return "\(found) The group's offsets are gone, or it is a new group where another one has worked. Set its offset to "
+    return
+      "\(found) The group's offsets are gone, or it is a new group where another one has worked. Set its offset to "
       + "\(reached.next), and it goes on there, or give the stage the group that it had (--group). From 0 on, everything "
       + "would stand in the log twice."
   }
