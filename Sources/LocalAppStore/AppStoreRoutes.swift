@@ -1,5 +1,6 @@
 import PurchasesContracts
 import PurchasesCore
+import PurchasesCryptography
 import PurchasesHTTPServer
 import PurchasesJSON
 
@@ -23,6 +24,8 @@ struct AppStoreRoutes {
     case ("GET", ["v1", "root"]): HTTPResponse(status: 200, contentType: Self.der, body: authority.root.der)
     case ("GET", ["v1", "xcode"]):
       HTTPResponse(status: 200, contentType: Self.der, body: authority.localCertificate.der)
+    case ("GET", ["v1", "receipt-root"]):
+      HTTPResponse(status: 200, contentType: Self.der, body: authority.receipts.root.der)
     case ("GET", ["v1", "scenario", "root"]): scenarioRoot(request)
     case ("GET", ["v1", "scenario"]): progress()
     case ("POST", ["v1", "scenario"]): play(request)
@@ -46,8 +49,32 @@ struct AppStoreRoutes {
     }
   }
 
+  /// A receipt out of its description; `form` (der, ber) and `fault` say how it is written.
+  private func signReceipt(_ request: HTTPRequest) -> HTTPResponse {
+    do throws(FieldFailure) {
+      let receipt = try AppReceipt(Fields(fromOutside: request.body))
+      var form = SignedData.Form()
+      switch request.queryValue("form") ?? "der" {
+      case "der": break
+      case "ber": form.isIndefinite = true
+      default: throw FieldFailure("form", "must be der or ber")
+      }
+      var fault: ReceiptFault?
+      if let name = request.queryValue("fault") {
+        guard let known = ReceiptFault(rawValue: name) else {
+          throw FieldFailure(
+            "fault", "must be one of " + ReceiptFault.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        fault = known
+      }
+      let signed = authority.receipts.sign(receipt, form: form, fault: fault)
+      return json(200) { $0.field("signed", signed) }
+    } catch { return problem(400, field: error.field, error.reason) }
+  }
+
   private func sign(_ request: HTTPRequest, _ name: String) -> HTTPResponse {
-    guard let kind = ProofKind(rawValue: name) else {
+    if name == ProofKind.appReceipt.rawValue { return signReceipt(request) }
+    guard let kind = ProofKind(rawValue: name), ProofKind.jws.contains(kind) else {
       return problem(404, "kinds are " + ProofKind.allCases.map(\.rawValue).joined(separator: ", "))
     }
     do throws(SigningFailure) {

@@ -32,6 +32,13 @@ extension LocalAuthority {
     return paths
   }
 
+  /// Writes the RSA root of receipts (`receipt-root.der`) and the certificate that signs Xcode's (`receipt-xcode.der`) into
+  /// the authority's folder.
+  public func keepReceiptCertificates(folder: String) throws(AuthorityFolderFailure) {
+    try Self.keep(receipts.root.der, folder + "/receipt-root.der")
+    try Self.keep(receipts.localCertificate.der, folder + "/receipt-xcode.der")
+  }
+
   private static func makeSeed(_ path: String) throws(AuthorityFolderFailure) -> [UInt8] {
     // The system's generator, which is a cryptographic one.
     let seed = (0..<seedBytes).map { _ in UInt8.random(in: 0...255) }

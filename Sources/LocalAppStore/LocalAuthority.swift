@@ -16,6 +16,7 @@ public struct LocalAuthority: Sendable {
   private let localKey: P256PrivateKey
   private let header: [UInt8]
   private let localHeader: [UInt8]
+  private let lazyReceipts: Lazily<ReceiptAuthority>
 
   /// - Parameter responder: where the certificates say that one may ask whether they were revoked.
   public init(seed: [UInt8], responder: String? = nil) {
@@ -29,6 +30,7 @@ public struct LocalAuthority: Sendable {
     ).selfSigned(key: localKey.key)
     header = Self.header(authority.x5c)
     localHeader = Self.header([localCertificate.der])
+    lazyReceipts = Lazily { ReceiptAuthority(seed: seed) }
   }
 
   public init(seed: UInt64, responder: String? = nil) {
@@ -36,6 +38,9 @@ public struct LocalAuthority: Sendable {
   }
 
   public var root: Certificate { authority.root }
+
+  /// What signs app receipts; made on first use.
+  public var receipts: ReceiptAuthority { lazyReceipts.value }
 
   static func header(_ chain: [[UInt8]]) -> [UInt8] {
     JSON.object(["alg": .string("ES256"), "x5c": .array(chain.map { .string(Base64.encode($0)) })]).bytes

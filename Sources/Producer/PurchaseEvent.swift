@@ -82,6 +82,29 @@ public struct PurchaseEvent: Sendable {
       attemptId, occurredAt)
   }
 
+  /// A payment went through, and the client has an app receipt to show for it (the original StoreKit). `appReceipt` is the
+  /// receipt in base64; with `deviceId` (the UUID of `identifierForVendor`) it is also held against that device.
+  /// The receipt speaks of every purchase that the device knows: each counts, and this one is answered.
+  public static func purchased(
+    environment: Environment, account: String, transactionId: String, productId: String, appReceipt: String,
+    deviceId: String? = nil, quantity: Int? = nil, attemptId: String? = nil, occurredAt: WireTime? = nil
+  ) -> PurchaseEvent {
+    proven(
+      .paymentPurchased, environment, account, transactionId, productId, nil, nil, quantity, attemptId, occurredAt,
+      appReceipt: appReceipt, deviceId: deviceId)
+  }
+
+  /// A purchase came back with a restore, and an app receipt shows it. Every purchase in the receipt is claimed.
+  public static func restored(
+    environment: Environment, account: String, transactionId: String, productId: String, appReceipt: String,
+    deviceId: String? = nil, originalTransactionId: String? = nil, attemptId: String? = nil,
+    occurredAt: WireTime? = nil
+  ) -> PurchaseEvent {
+    proven(
+      .paymentRestored, environment, account, transactionId, productId, nil, originalTransactionId, nil, attemptId,
+      occurredAt, appReceipt: appReceipt, deviceId: deviceId)
+  }
+
   /// A payment failed or was cancelled; it may be finished at once.
   public static func failed(
     environment: Environment, account: String, attemptId: String, productId: String, failure: Failure,
@@ -173,8 +196,8 @@ public struct PurchaseEvent: Sendable {
 
   private static func proven(
     _ type: EventType, _ environment: Environment, _ account: String, _ transactionId: String, _ productId: String,
-    _ signedTransaction: String, _ originalTransactionId: String?, _ quantity: Int?, _ attemptId: String?,
-    _ occurredAt: WireTime?
+    _ signedTransaction: String?, _ originalTransactionId: String?, _ quantity: Int?, _ attemptId: String?,
+    _ occurredAt: WireTime?, appReceipt: String? = nil, deviceId: String? = nil
   ) -> PurchaseEvent {
     PurchaseEvent(type) { json in
       json.field("environment", environment.rawValue)
@@ -186,6 +209,8 @@ public struct PurchaseEvent: Sendable {
       json.field("transactionId", transactionId)
       json.field("originalTransactionId", originalTransactionId)
       json.field("signedTransaction", signedTransaction)
+      json.field("appReceipt", appReceipt)
+      json.field("deviceId", deviceId)
     }
   }
 

@@ -69,6 +69,14 @@ extension GoldenExamples {
       event.originalTransaction = try id("2000000912345671")
       event.signedTransaction = coins.jws
     }
+    // The same type in its other form: the original StoreKit has a receipt to show.
+    var receipt = PaymentReported(type: .paymentPurchased, environment: environment, account: ann, attempt: "pay-7735")
+    receipt.occurredAt = try instant("2025-11-30T02:35:09Z")
+    receipt.product = try id("com.example.coins.100")
+    receipt.transaction = try id("2000000912345699")
+    receipt.appReceipt = coinsReceipt
+    receipt.device = try #require(DeviceIdentifier("6E1E6D7B-3C1F-4C57-9B0A-2D5B8F1E9A04"))
+    examples["payment.purchased.v1.receipt"] = .payment(receipt)
     try payment(.paymentFailed, ann, "pay-7733", at: "2025-11-30T02:31:07Z") { event in
       event.product = try id("com.example.gold.monthly")
       event.failure = PaymentFailure(domain: "SKErrorDomain", code: 2, userCancelled: true)

@@ -41,6 +41,53 @@ extension GoldenExamples {
     return .object(JSONObject(members))
   }
 
+  private var receiptReport: Report {
+    get throws {
+      Report(
+        type: .paymentPurchased, account: ann, attempt: "pay-7735", product: try id("com.example.coins.100"),
+        transaction: try id("2000000912345699"))
+    }
+  }
+
+  private var receiptDigest: String { SHA256.digest(coinsReceipt).hex }
+  private var receiptPurchase: String {
+    AppReceipt.digest(ofReceipt: receiptDigest, transaction: "2000000912345699")
+  }
+
+  /// What the receipt of the received event says, read out of it.
+  private func receipt() throws -> PurchaseVerified {
+    let signed = try SignedData(parsing: #require(Base64.decode(coinsReceipt)))
+    let receipt = try AppReceipt(content: signed.content)
+    let date = try #require(receipt.creationDate)
+    let parts = try receipt.parts(digest: receiptDigest, environment: environment, signed: date, source: .client)
+    let evidence: JSON = .object(
+      JSONObject([
+        ("verifier", .string("purchases-receipt/1")), ("proof", .string(receiptDigest)),
+        ("judgedAt", .integer(1_764_470_110_200)), ("signedDate", .integer(date.milliseconds)),
+        ("chain", .string(SHA256.digest("chain").hex)), ("anchor", .string(SHA256.digest("anchor").hex)),
+        (
+          "revocation",
+          .object(
+            JSONObject([
+              ("answer", .string("not-asked")),
+              ("why", .string("this verifier judges offline and asks no responder")),
+            ]))
+        ),
+        (
+          "receipt",
+          .object(
+            JSONObject([
+              ("digest", .string("SHA-256")), ("purchases", .integer(1)), ("unknownAttributes", .integer(2)),
+              ("device", .string("checked")), ("applicationVersion", .string("412")),
+              ("originalApplicationVersion", .string("300")),
+            ]))
+        ),
+      ]))
+    return PurchaseVerified(
+      environment: environment, kind: .appReceipt, proof: receiptPurchase, signedDate: date,
+      parts: parts.map(\.part), notification: nil, report: try receiptReport, evidence: evidence)
+  }
+
   func verified() throws -> [String: VerifiedEvent] {
     let coinsSigned: Int64 = 1_764_469_784_512
     let goldSigned: Int64 = 1_764_288_007_250
@@ -65,6 +112,7 @@ extension GoldenExamples {
           report: Report(type: .storeNotified),
           evidence: evidence(
             renewal, judgedAt: judged, signed: facts.signedDate.milliseconds, nested: nested))),
+      "purchase.verified.v1.receipt": .verified(try receipt()),
       "purchase.rejected.v1": .rejected(
         PurchaseRejected(
           environment: environment, proof: forged, reason: "jws-signature-invalid",
@@ -125,6 +173,10 @@ extension GoldenExamples {
         AccountFact(
           environment: environment, account: bob, outcome: .anotherAccount, reason: "another-account",
           proof: coins.digest, report: bobs)),
+      "fact.noted.v1.owned.nothing-bought": .noted(
+        AccountFact(
+          environment: environment, account: ann, outcome: .nothingBought, reason: nil, proof: receiptPurchase,
+          report: try receiptReport)),
     ]
   }
 }

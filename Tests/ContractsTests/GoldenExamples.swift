@@ -14,6 +14,7 @@ struct GoldenExamples {
   let gold: Proof
   let goldInfo: Proof
   let renewal: Proof
+  let coinsReceipt: String
   let environment = Environment.production
 
   /// A signed payload of the story.
@@ -60,6 +61,8 @@ struct GoldenExamples {
     coins = try proof("payment.purchased.v1", "signedTransaction")
     pro = try proof("payment.restored.v1", "signedTransaction")
     renewal = try proof("store.notified.v1", "signedPayload")
+    coinsReceipt = try #require(
+      JSONDocument(parsing: SchemaFolder.example("payment.purchased.v1.receipt")).root["appReceipt"]?.string)
     gold = try renewal.nested("signedTransactionInfo")
     goldInfo = try renewal.nested("signedRenewalInfo")
   }

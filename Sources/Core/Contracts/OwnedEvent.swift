@@ -117,6 +117,8 @@ public struct AccountFact: Sendable, Hashable {
     case anotherAccount = "another-account"
     /// The claim holds, or the account had the purchase already.
     case owner
+    /// The receipt that the account sent is genuine, and the purchase that it was sent for is not in it.
+    case nothingBought = "nothing-bought"
     /// The proof that the account sent isn't genuine; terminal.
     case rejected
     /// Whether the proof is genuine can't be told yet.

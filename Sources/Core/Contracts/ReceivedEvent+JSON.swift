@@ -75,10 +75,17 @@ extension ReceivedEvent {
       if let id, !IdentifierRule.isDecimal(id) { throw fields.failure(field, "must be a string of decimal digits") }
     }
     event.signedTransaction = try fields.text("signedTransaction", maximumBytes: Self.maximumProofBytes)
+    event.appReceipt = try fields.text("appReceipt", maximumBytes: Self.maximumProofBytes)
+    if let device = try fields.text("deviceId", maximumBytes: IdentifierRule.maximumBytes) {
+      guard let known = DeviceIdentifier(device) else {
+        throw fields.failure("deviceId", "must be a UUID or up to \(DeviceIdentifier.maximumBytes) bytes in hex")
+      }
+      event.device = known
+    }
     event.failure = try failure(fields)
     switch type {
     case .paymentPurchased, .paymentRestored:
-      guard event.signedTransaction != nil else { throw fields.failure("signedTransaction", "is missing") }
+      guard event.proof != nil else { throw fields.failure("signedTransaction", "is missing, and so is appReceipt") }
       guard event.transaction != nil else { throw fields.failure("transactionId", "is missing") }
     case .paymentFailed:
       guard event.failure != nil else { throw fields.failure("failure", "is missing") }
@@ -89,6 +96,9 @@ extension ReceivedEvent {
     default:
       guard event.signedTransaction == nil else {
         throw fields.failure("signedTransaction", "is only taken with payment.purchased and payment.restored")
+      }
+      guard event.appReceipt == nil else {
+        throw fields.failure("appReceipt", "is only taken with payment.purchased and payment.restored")
       }
       guard event.environment != nil else { throw fields.failure("environment", "is missing") }
       guard event.account != nil else { throw fields.failure("account", "is missing") }
@@ -133,17 +143,23 @@ extension ReceivedEvent {
     }
   }
 
-  /// The proof that the event carries, if any.
+  /// The proof that the event carries, if any; the signed transaction where a receipt is beside it.
   public var proof: String? {
     switch self {
-    case .payment(let event): event.signedTransaction
+    case .payment(let event): event.proof
     case .notified(let event): event.signedPayload
     default: nil
     }
   }
 
+  /// What stands beside the proof and is of its size.
+  private var besideCount: Int {
+    guard case .payment(let event) = self, event.signedTransaction != nil else { return 0 }
+    return event.appReceipt?.utf8.count ?? 0
+  }
+
   public var data: [UInt8] {
-    var writer = JSONWriter(reserving: 256 + (proof?.utf8.count ?? 0))
+    var writer = JSONWriter(reserving: 256 + (proof?.utf8.count ?? 0) + besideCount)
     writer.object { json in
       switch self {
       case .payment(let event):
@@ -156,6 +172,8 @@ extension ReceivedEvent {
         json.field("transactionId", event.transaction?.text)
         json.field("originalTransactionId", event.originalTransaction?.text)
         json.field("signedTransaction", event.signedTransaction)
+        json.field("appReceipt", event.appReceipt)
+        json.field("deviceId", event.device?.text)
         Self.write(event.failure, &json)
       case .restore(let event):
         json.field("environment", event.environment.rawValue)
@@ -223,4 +241,9 @@ extension ReceivedEvent {
     json.field("operator", event.operatorName)
     json.field("reason", event.reason)
   }
+}
+
+extension PaymentReported {
+  /// The signed transaction, else the receipt.
+  public var proof: String? { signedTransaction ?? appReceipt }
 }

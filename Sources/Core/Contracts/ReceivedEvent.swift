@@ -42,6 +42,10 @@ public struct PaymentReported: Sendable, Hashable {
   public var originalTransaction: OriginalTransactionID?
   /// A StoreKit 2 signed transaction.
   public var signedTransaction: String?
+  /// An app receipt in base64, beside the signed transaction or instead of it.
+  public var appReceipt: String?
+  /// The identifier of the device that the receipt was made for, where the sender wants that checked.
+  public var device: DeviceIdentifier?
   public var failure: PaymentFailure?
 
   public init(type: EventType, environment: Environment? = nil, account: Account? = nil, attempt: String? = nil) {

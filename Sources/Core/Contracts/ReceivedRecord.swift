@@ -14,7 +14,8 @@ public struct ReceivedRecord: Sendable, Hashable {
   public let environment: Environment?
   /// SHA-256 of the proof's bytes in hex; nil for an event without one.
   public let proofDigest: String?
-  /// By which its permit is asked: the proof's SHA-256 in hex, or of a failed payment `attempt:` and the sender's id.
+  /// By which its permit is asked: the proof's SHA-256 in hex; of a purchase in a receipt
+  /// ``AppReceipt/digest(ofReceipt:transaction:)``; of a failed payment `attempt:` and the sender's id.
   /// Nil for an event that no permit answers.
   public let permit: String?
 
@@ -25,7 +26,7 @@ public struct ReceivedRecord: Sendable, Hashable {
   public init(_ event: ReceivedEvent, data: [UInt8]? = nil) {
     self.event = event
     self.data = data ?? event.data
-    let said = event.proof.map { UnverifiedProof($0) }
+    let said = event.proof.map { event.isReceiptAlone ? UnverifiedProof(receipt: $0) : UnverifiedProof($0) }
     let environment = said?.environment ?? event.statedEnvironment
     self.environment = environment
     proofDigest = event.proof.map { SHA256.digest($0).hex }
@@ -34,6 +35,10 @@ public struct ReceivedRecord: Sendable, Hashable {
     switch event {
     case .payment(let payment) where payment.type == .paymentFailed:
       permit = payment.attempt.map { "attempt:\($0)" }
+    case .payment(let payment) where event.isReceiptAlone:
+      permit = proofDigest.map { digest in
+        payment.transaction.map { AppReceipt.digest(ofReceipt: digest, transaction: $0.text) } ?? digest
+      }
     case .payment: permit = proofDigest
     default: permit = nil
     }
@@ -70,6 +75,11 @@ public struct ReceivedRecord: Sendable, Hashable {
     var parts = ["received", environment?.rawValue ?? "", event.type.rawValue]
     if let digest {
       parts.append(digest)
+      if case .payment(let payment) = event, let receipt = payment.appReceipt {
+        // One receipt proves many purchases, and each is reported by itself.
+        parts.append(event.isReceiptAlone ? payment.transaction?.text ?? "" : SHA256.digest(receipt).hex)
+        parts.append(payment.device?.text ?? "")
+      }
     } else {
       parts += [event.account?.text ?? "", event.senderID ?? ""]
     }
@@ -114,6 +124,12 @@ public struct ReceivedRecord: Sendable, Hashable {
 }
 
 extension ReceivedEvent {
+  /// Whether the proof is a receipt.
+  var isReceiptAlone: Bool {
+    guard case .payment(let payment) = self else { return false }
+    return payment.signedTransaction == nil && payment.appReceipt != nil
+  }
+
   public var account: Account? {
     switch self {
     case .payment(let event): event.account

@@ -15,6 +15,14 @@ public struct UnverifiedProof: Sendable, Hashable {
     read(payload.root)
   }
 
+  /// A receipt says where it is from. It speaks of many purchases, so that it belongs with its account.
+  public init(receipt text: String) {
+    guard let bytes = Base64.decode(text.utf8.filter { $0 != 0x0A && $0 != 0x0D }),
+      let signed = try? SignedData(parsing: bytes)
+    else { return }
+    environment = try? AppReceipt(content: signed.content).environment
+  }
+
   private mutating func read(_ root: JSONView) {
     environment = (root["environment"] ?? root["receiptType"])?.string.flatMap { Environment(rawValue: $0) }
     originalTransaction = root["originalTransactionId"]?.string.flatMap { OriginalTransactionID($0) }

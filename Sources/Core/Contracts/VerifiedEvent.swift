@@ -7,12 +7,17 @@ public enum ProofKind: String, Sendable, Hashable, CaseIterable {
   case renewalInfo = "renewal-info"
   case notification
   case appTransaction = "app-transaction"
+  /// Of a part: what a receipt says of one purchase.
+  case appReceipt = "app-receipt"
+
+  /// The kinds that are compact JWS.
+  public static let jws: [ProofKind] = [.transaction, .renewalInfo, .notification, .appTransaction]
 }
 
 /// One signed payload that was verified in its own right, kept as Apple signed it.
 public struct SignedPart: Sendable, Hashable {
   public var kind: ProofKind
-  /// SHA-256 of the compact JWS, in hex.
+  /// SHA-256 of the compact JWS, in hex; of a purchase in a receipt, ``AppReceipt/digest(ofReceipt:transaction:)``.
   public var digest: String
   public var source: RevisionSource
   /// The payload's JSON, every field as it was signed.
@@ -67,7 +72,8 @@ public struct NotificationFacts: Sendable, Hashable {
 public struct PurchaseVerified: Sendable, Hashable {
   public var environment: Environment
   public var kind: ProofKind
-  /// SHA-256 of the proof as received, in hex. What a permit is bound to.
+  /// What a permit is bound to: SHA-256 of the proof as received, in hex; of a purchase in a receipt,
+  /// ``AppReceipt/digest(ofReceipt:transaction:)``.
   public var proof: String
   public var signedDate: Instant
   public var parts: [SignedPart]

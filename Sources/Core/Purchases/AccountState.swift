@@ -148,6 +148,7 @@ public struct Permit: Sendable, Hashable {
     public static let notBegun = "not-begun"
     public static let notVerified = "not-yet-verified"
     public static let insufficientFunds = "insufficient-funds"
+    public static let nothingBought = "no-matching-purchase"
   }
 
   /// SHA-256 of the proof in hex, or `attempt:ID` of a payment that has none.

@@ -4,7 +4,8 @@ import PurchasesJSON
 import PurchasesVerification
 
 extension OfflineVerification {
-  func write(_ verdict: Verdict, _ json: inout JSONWriter) {
+  /// One code for programs, one sentence for people, and the evidence.
+  static func write(_ verdict: Verdict, checksBundle: Bool, _ json: inout JSONWriter) {
     switch verdict {
     case .verified(let verdict):
       json.field("verdict", "verified")
@@ -17,7 +18,7 @@ extension OfflineVerification {
       if let notification = verdict.notification { json.field("notification", object: { notification.write(&$0) }) }
       json.field("body", raw: verdict.body)
       json.field("parts", array: { json in for part in verdict.parts { part.write(&json) } })
-      json.field("findings", Self.findings(verdict))
+      json.field("findings", findings(verdict))
       json.field("evidence", verdict.evidence)
     case .rejected(let verdict):
       json.field("verdict", "rejected")
@@ -30,7 +31,7 @@ extension OfflineVerification {
       json.field("verdict", "pending")
       json.field("reason", verdict.reason.rawValue)
       json.field("explanation", verdict.reason.explanation)
-      json.field("until", verdict.until.rfc3339)
+      if verdict.until != .distantFuture { json.field("until", verdict.until.rfc3339) }
       json.field("proof", verdict.digest)
       json.field("evidence", verdict.evidence)
     }

@@ -53,8 +53,8 @@ public struct OfflineVerification {
 
   public static func kind(_ text: String?) throws(UsageError) -> ProofKind? {
     guard let text else { return nil }
-    guard let kind = ProofKind(rawValue: text) else {
-      throw UsageError("--kind: must be one of \(ProofKind.allCases.map(\.rawValue).joined(separator: ", "))")
+    guard let kind = ProofKind(rawValue: text), ProofKind.jws.contains(kind) else {
+      throw UsageError("--kind: must be one of \(ProofKind.jws.map(\.rawValue).joined(separator: ", "))")
     }
     return kind
   }
@@ -105,7 +105,7 @@ public struct OfflineVerification {
     writer.object { json in
       json.field("line", line?.number)
       json.field("id", line?.id)
-      write(verdict, &json)
+      Self.write(verdict, checksBundle: checksBundle, &json)
     }
     return (Outcome(verdict), writer.bytes + [0x0a])
   }

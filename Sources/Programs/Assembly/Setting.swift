@@ -63,6 +63,9 @@ extension Setting {
   public static let appAppleID = Setting("app-apple-id", "NUMBER", "the app's Apple id; Production needs it")
   public static let anchor = Setting(
     "anchor", "FILE", "a root certificate (DER) in place of the shipped Apple Root CA - G3", repeatable: true)
+  public static let receiptAnchor = Setting(
+    "receipt-anchor", "FILE", "a root certificate (DER) of app receipts in place of the shipped Apple Root CA",
+    repeatable: true)
   public static let localCertificate = Setting(
     "local-certificate", "FILE", "the certificate (DER) that Xcode or local testing signs with", repeatable: true)
   public static let restorePolicy = Setting(
@@ -84,7 +87,7 @@ extension Setting {
   public static let json = Setting("json", nil, "print JSON")
 
   public static let connection: [Setting] = [log, kafka, store, prefix, partitions, replication, group, config]
-  public static let trust: [Setting] = [environment, bundleID, appAppleID, anchor, localCertificate]
+  public static let trust: [Setting] = [environment, bundleID, appAppleID, anchor, receiptAnchor, localCertificate]
   public static let stages: [Setting] =
     trust + [catalogue, restorePolicy, auditName, auditKey, instance, untilIdle, verbose] + [revocation] + verifyReceipt
   public static let service: [Setting] = [listen, token]

@@ -21,6 +21,7 @@ public struct TrustSettings {
     do {
       verification = try VerificationSettings(
         apps: bundles.map { VerificationSettings.App(bundleID: $0, appAppleID: apple) }, anchors: anchors,
+        receiptAnchors: try Self.anchors(values, .receiptAnchor) ?? AppleRoots.receipts,
         environments: Self.accepted(by: environment),
         localCertificates: locals.isEmpty ? nil : try PinnedCertificates(locals),
         revocation: environment.isSignedLocally ? .off : try AppleSettings.revocation(values))
@@ -42,10 +43,10 @@ public struct TrustSettings {
     return environment
   }
 
-  static func anchors(_ values: SettingValues) throws(UsageError) -> TrustAnchors? {
+  static func anchors(_ values: SettingValues, _ setting: Setting = .anchor) throws(UsageError) -> TrustAnchors? {
     var sources: [(label: String, der: [UInt8])] = []
-    for path in values.texts(.anchor) { sources.append((path, try Files.read(path, .anchor))) }
+    for path in values.texts(setting) { sources.append((path, try Files.read(path, setting))) }
     guard !sources.isEmpty else { return nil }
-    do { return try TrustAnchors(sources) } catch { throw UsageError("--anchor: \(error)") }
+    do { return try TrustAnchors(sources) } catch { throw UsageError("--\(setting.name): \(error)") }
   }
 }

@@ -1,6 +1,7 @@
 import PurchasesAssembly
 import PurchasesContracts
 import PurchasesCore
+import PurchasesCryptography
 import PurchasesHTTPServer
 import PurchasesLocalAppStore
 import PurchasesRunner
@@ -12,6 +13,10 @@ extension Setting {
       + "\(ScenarioFolder.root) and \(ScenarioFolder.catalogue) are put")
   static let asStore = Setting(
     "as-store", nil, "sign Xcode and LocalTesting payloads with the store's chain, as a forger would")
+  static let form = Setting("form", "NAME", "of a receipt: der, or ber with open lengths as Xcode writes (default der)")
+  static let fault = Setting(
+    "fault", "NAME",
+    "of a receipt: what to do wrong: \(ReceiptFault.allCases.map(\.rawValue).joined(separator: ", "))")
   static let gatewayURL = Setting("gateway", "URL", "play a scenario against this gateway, report and end")
   static let production = Setting(
     "production", "HOST:PORT", "serving: play Apple's production servers here, over TLS (verifyReceipt and Server API)")
@@ -150,17 +155,45 @@ extension Verb {
     settings: [
       .kind.explained("what the payload is: \(ProofKind.allCases.map(\.rawValue).joined(separator: ", ")); needed"),
       .folder.explained("the authority's folder, made on first use, with root.der to configure as --anchor"), .asStore,
+      .form, .fault,
     ],
-    examples: ["purchases appstore sign --kind transaction --dir store < payload.json > transaction.jws"]
+    examples: [
+      "purchases appstore sign --kind transaction --dir store < payload.json > transaction.jws",
+      "purchases appstore sign --kind app-receipt --form ber --dir store < receipt.json > receipt.b64",
+    ]
   ) { call in
     guard let kind = call.values.text(.kind).flatMap({ ProofKind(rawValue: $0) }) else {
       throw UsageError("--kind: must be one of \(ProofKind.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     let authority = try authority(call)
     let payload = Input.standard()
+    if kind == .appReceipt { return try signReceipt(call, authority, payload) }
     do {
       Output.line(try authority.sign(kind, payload: payload, asStore: try call.values.flag(.asStore)))
     } catch let failure as SigningFailure { throw UsageError("the payload: \(failure)") }
+    return 0
+  }
+
+  /// A receipt out of its description; the folder then holds `receipt-root.der`, to configure as --receipt-anchor.
+  private static func signReceipt(_ call: Call, _ authority: LocalAuthority, _ payload: [UInt8]) throws -> Int32 {
+    var form = SignedData.Form()
+    switch call.values.text(.form) ?? "der" {
+    case "der": break
+    case "ber": form.isIndefinite = true
+    default: throw UsageError("--form: must be der or ber")
+    }
+    var fault: ReceiptFault?
+    if let name = call.values.text(.fault) {
+      guard let known = ReceiptFault(rawValue: name) else {
+        throw UsageError("--fault: must be one of \(ReceiptFault.allCases.map(\.rawValue).joined(separator: ", "))")
+      }
+      fault = known
+    }
+    do {
+      let receipt = try AppReceipt(Fields(fromOutside: payload))
+      if let folder = call.values.text(.folder) { try authority.keepReceiptCertificates(folder: folder) }
+      Output.line(authority.receipts.sign(receipt, form: form, fault: fault))
+    } catch let failure as FieldFailure { throw UsageError("the receipt: \(failure)") }
     return 0
   }
 }

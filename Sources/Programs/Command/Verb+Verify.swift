@@ -16,33 +16,46 @@ extension Setting {
       "accept proofs of this environment only: Production, Sandbox, Xcode or LocalTesting (default: Production and Sandbox)"
     ),
     .anchor.explained(
-      "a root certificate (DER) in place of the shipped Apple Root CA - G3; for Xcode and LocalTesting, the certificate that "
-        + "signs"),
+      "a root certificate (DER) in place of the shipped Apple Root CA - G3 (of receipts: Apple Root CA); for Xcode and "
+        + "LocalTesting, the certificate that signs"),
   ]
+  static let receipt = Setting(
+    "receipt", "F", "an app receipt in place of a JWS, in base64 or as it is; - is standard input")
+  static let deviceID = Setting(
+    "device-id", "ID", "with --receipt: the device that it must be of, a UUID or a network address in hex")
+  static let legacy = Setting(
+    "legacy", "F", "a receipt of the oldest kind (property-list text, or base64 of it); - is standard input")
   static let at = Setting("at", "TIME", "the time to speak of (RFC 3339; default now)")
 }
 
 extension Verb {
   static let verify = Verb(
     words: ["verify"], summary: "Judge proofs offline and print each verdict and its evidence as JSON",
-    settings: [.jws, .lines, .kind] + Setting.ofProof + [
+    settings: [.jws, .lines, .receipt, .legacy, .kind, .deviceID] + Setting.ofProof + [
       .at.explained("the time to judge at (RFC 3339; default now)")
     ],
     examples: [
       "purchases verify --jws transaction.jws --bundle-id com.example.app",
       "purchases verify --jws - --anchor root.der --environment Sandbox < notification.jws",
+      "purchases verify --receipt receipt.b64 --bundle-id com.example.app",
       "purchases verify --lines proofs.txt --bundle-id com.example.app > verdicts.ndjson",
     ],
     statuses: [
-      (ExitStatus.refused, "with --lines, some lines were no proof"), (ExitStatus.rejected, "with --jws, rejected"),
-      (ExitStatus.pending, "with --jws, pending"),
+      (ExitStatus.refused, "with --lines, some lines were no proof"), (ExitStatus.rejected, "of one proof, rejected"),
+      (ExitStatus.pending, "of one proof, pending"),
     ]
   ) { call in
+    let given = [Setting.jws, .lines, .receipt, .legacy].filter { call.values.text($0) != nil }
+    guard given.count == 1 else {
+      throw UsageError(
+        "purchases verify: needs one of --jws F, --lines F, --receipt F and --legacy F (- is standard input)")
+    }
+    if given[0] == .receipt || given[0] == .legacy { return try judgeReceipt(call, given[0]) }
+    guard call.values.text(.deviceID) == nil else {
+      throw UsageError("--device-id: goes with --receipt, since a signed transaction is of no device")
+    }
     let path = call.values.text(.jws)
     let lines = call.values.text(.lines)
-    guard (path == nil) != (lines == nil) else {
-      throw UsageError("purchases verify: needs either --jws F or --lines F (- is standard input)")
-    }
     var verification = try OfflineVerification(call.values)
     let kind = try OfflineVerification.kind(call.values.text(.kind))
     let time = try instant(call, .at) ?? SystemClock().now()
@@ -53,10 +66,27 @@ extension Verb {
     }
     let (outcome, json) = try verification.run(try Input.read(path, .jws), kind: kind, at: time)
     Output.bytes(json)
+    return status(outcome)
+  }
+
+  private static func status(_ outcome: OfflineVerification.Outcome) -> Int32 {
     switch outcome {
-    case .verified: return 0
-    case .rejected: return ExitStatus.rejected
-    case .pending: return ExitStatus.pending
+    case .verified: 0
+    case .rejected: ExitStatus.rejected
+    case .pending: ExitStatus.pending
     }
+  }
+
+  private static func judgeReceipt(_ call: Call, _ setting: Setting) throws -> Int32 {
+    guard call.values.text(.kind) == nil else { throw UsageError("--kind: goes with a JWS; a receipt has one kind") }
+    let file = try Input.read(call.values.text(setting) ?? "-", setting)
+    let receipt = try OfflineReceipt(
+      call.values, file: file, device: call.values.text(.deviceID), at: try instant(call, .at) ?? SystemClock().now())
+    guard setting != .legacy || receipt.isOldest else {
+      throw UsageError("--legacy: is no receipt of the oldest kind; app receipts go with --receipt")
+    }
+    let (outcome, json) = receipt.run()
+    Output.bytes(json)
+    return status(outcome)
   }
 }

@@ -81,7 +81,7 @@ enum Reading: Sendable {
       }
       let digest = try part.requiredText("digest")
       guard let kind = part.member("kind") else { throw part.failure("kind", "is missing") }
-      if kind.isString("transaction") {
+      if kind.isString("transaction") || kind.isString("app-receipt") {
         statements.transactions.append(try ApplePayload.transaction(payload, digest: digest, source: source))
       } else if kind.isString("renewal-info") {
         statements.renewals.append(try ApplePayload.renewal(payload, digest: digest, source: source))
@@ -110,6 +110,7 @@ enum Reading: Sendable {
     }
     switch fact.outcome {
     case .rejected: return try answer(.refused, fact.reason ?? "rejected")
+    case .nothingBought: return try answer(.refused, Permit.Reason.nothingBought)
     case .pending: return try answer(.pending, Permit.Reason.notVerified)
     case .anotherAccount: return try answer(.finishable, Permit.Reason.anotherAccount)
     case .owner, .refused: return .nothing

@@ -39,6 +39,13 @@ struct Decision {
     guard let original = proof.originalTransaction else {
       // Nothing in it to fold: the second body under one UUID is kept where a person looks.
       if repeated { actions.append(.quarantine(reason: Self.secondBody, alarm: .contradiction)) }
+      if proof.event.kind == .appReceipt, let sender = proof.sender {
+        emit(
+          .noted(
+            AccountFact(
+              environment: proof.environment, account: aliases.resolve(proof.environment, sender),
+              outcome: .nothingBought, reason: nil, proof: proof.event.proof, report: proof.event.report)))
+      }
       return
     }
     var chain = try chain(proof.environment, original)

@@ -96,7 +96,7 @@ extension Reading.Proof {
       let environment: Environment
       let named: OriginalTransactionID
       switch part.kind {
-      case .transaction:
+      case .transaction, .appReceipt:
         let revision = try part.transactionRevision()
         (environment, named) = (revision.environment, revision.originalTransaction)
         statements.append(

@@ -6,7 +6,9 @@ import PurchasesJSON
 struct Evidence {
   /// Changes whenever the same proof could get another verdict than before.
   static let verifier = "purchases-jws/2"
+  static let receiptVerifier = "purchases-receipt/1"
 
+  var verifier = Evidence.verifier
   /// SHA-256 of the proof, in hex: whoever opens the proof hashes it.
   var proof = ""
   let judgedAt: Instant
@@ -14,12 +16,14 @@ struct Evidence {
   var signedDate: Instant?
   var revocation = ProofJudge.notAsked("this verifier was set to ask no responder")
   var nested: [(member: String, evidence: JSON)] = []
+  /// Of an app receipt: what it declares of itself, and what was checked beside its signature.
+  var receipt: JSON?
 
   init(judgedAt: Instant) { self.judgedAt = judgedAt }
 
   var json: JSON {
     var members: [(String, JSON)] = [
-      ("verifier", .string(Self.verifier)), ("proof", .string(proof)),
+      ("verifier", .string(verifier)), ("proof", .string(proof)),
       ("judgedAt", .integer(judgedAt.milliseconds)),
     ]
     if let signedDate { members.append(("signedDate", .integer(signedDate.milliseconds))) }
@@ -28,6 +32,7 @@ struct Evidence {
       if let anchor = chain.anchors.first { members.append(("anchor", .string(anchor.fingerprint.hex))) }
       members.append(("revocation", revocation))
     }
+    if let receipt { members.append(("receipt", receipt)) }
     if !nested.isEmpty {
       members.append(("nested", .object(JSONObject(nested.map { ($0.member, $0.evidence) }))))
     }

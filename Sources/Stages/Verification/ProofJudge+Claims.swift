@@ -16,6 +16,8 @@ extension ProofJudge {
     case .renewalInfo: return try renewal(opened, fields, asked, &evidence)
     case .appTransaction: return try appTransaction(opened, fields, asked, &evidence)
     case .notification: return try notification(opened, fields, asked, &evidence)
+    // No JWS is one.
+    case .appReceipt: throw .claim(.wrongKind)
     }
   }
 

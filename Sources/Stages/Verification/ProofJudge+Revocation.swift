@@ -123,7 +123,7 @@ extension ProofJudge {
 }
 
 extension AppStoreQuestion {
-  fileprivate static func revocation(_ certificate: Certificate, _ issuer: Certificate) -> AppStoreQuestion {
+  static func revocation(_ certificate: Certificate, _ issuer: Certificate) -> AppStoreQuestion {
     .revocation(of: certificate.der, issuer: issuer.der)
   }
 }

@@ -29,16 +29,18 @@ public struct ProofJudge: Sendable {
     do throws(Halt) {
       let opened = try open(proof, asked, evidence: &evidence)
       return .verified(try verified(opened, expecting: expected, asked, evidence: &evidence))
-    } catch {
-      switch error {
-      case .refused(let reason, let field):
-        let explanation = field.map { "\(reason.explanation.dropLast()): \($0)." } ?? reason.explanation
-        return .rejected(
-          RejectedProof(
-            reason: reason, field: field, digest: evidence.proof, explanation: explanation, evidence: evidence.json))
-      case .waiting(let reason, let until):
-        return .pending(PendingProof(reason: reason, until: until, digest: evidence.proof, evidence: evidence.json))
-      }
+    } catch { return Self.ended(error, evidence) }
+  }
+
+  static func ended(_ halt: Halt, _ evidence: Evidence) -> Verdict {
+    switch halt {
+    case .refused(let reason, let field):
+      let explanation = field.map { "\(reason.explanation.dropLast()): \($0)." } ?? reason.explanation
+      return .rejected(
+        RejectedProof(
+          reason: reason, field: field, digest: evidence.proof, explanation: explanation, evidence: evidence.json))
+    case .waiting(let reason, let until):
+      return .pending(PendingProof(reason: reason, until: until, digest: evidence.proof, evidence: evidence.json))
     }
   }
 

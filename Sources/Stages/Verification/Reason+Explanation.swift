@@ -5,6 +5,7 @@ extension Reason {
   public var explanation: String {
     switch self {
     case .jws(let failure): failure.explanation
+    case .receipt(let failure): failure.explanation
     case .chain(let failure): failure.explanation
     case .claim(let failure): failure.explanation
     }
@@ -34,6 +35,31 @@ extension JWSFailure {
   }
 }
 
+extension ReceiptFailure {
+  var explanation: String {
+    switch self {
+    case .empty: "There is no receipt: the text is empty."
+    case .tooLarge: "The receipt is larger than any that the App Store makes."
+    case .notBase64: "The receipt is not in strict base64."
+    case .encodedTwice: "The receipt was encoded in base64 twice."
+    case .isJWS: "A compact JWS stands where an app receipt belongs; signed transactions go into signedTransaction."
+    case .notASN1: "The receipt is not one well-formed value in BER or DER."
+    case .notSignedData: "The receipt is well-formed, but not the signed data of PKCS#7."
+    case .signedDataMalformed: "The receipt's signed data does not have the parts of PKCS#7."
+    case .contentNotData: "The receipt signs content of another type than data."
+    case .contentAbsent: "The receipt signs content that is not in it."
+    case .tooManyCertificates: "The receipt carries more certificates than any that the App Store makes."
+    case .signerCount: "The receipt does not have exactly one signer."
+    case .signerNotNamed: "The receipt does not name its signer by issuer and serial number."
+    case .signedAttributes: "The receipt's signed attributes do not name content type and digest once each."
+    case .algorithm: "The receipt is not signed with RSA over SHA-1 or SHA-256."
+    case .signatureInvalid: "The signature does not fit the receipt's content."
+    case .signedLocally:
+      "The receipt is one of Xcode or local testing, an environment that this deployment does not take."
+    }
+  }
+}
+
 extension ChainFailure {
   var explanation: String {
     switch self {
@@ -50,6 +76,7 @@ extension ChainFailure {
     case .leafIsCA: "The signing certificate is a certificate authority."
     case .leafMayNotSign: "The signing certificate may not sign data."
     case .keyNotP256: "The signing certificate's key is not on P-256."
+    case .keyNotRSA: "The receipt's signing certificate has no RSA key of 2048 bits or more."
     case .unhandledCriticalExtension: "A certificate has a critical extension that this program does not know."
     case .notYetValid: "The chain was not yet valid when the proof was signed."
     case .expired: "The chain was no longer valid when the proof was signed."
@@ -64,6 +91,7 @@ extension ClaimFailure {
     switch self {
     case .payloadNotJSON: "The signed payload is not a JSON object."
     case .payloadDuplicateMember: "The signed payload names a member twice."
+    case .payloadNotReceipt: "The signed content is not the set of attributes that a receipt is."
     case .unknownKind: "The signed payload is no transaction, renewal info, notification or app transaction."
     case .wrongKind: "The proof is authentic, but of another kind than belongs here."
     case .missingField: "The proof is authentic, but lacks a field that is needed."
@@ -76,6 +104,7 @@ extension ClaimFailure {
     case .nestedEnvironmentMismatch: "A proof inside the notification is of another environment."
     case .nestedBundleMismatch: "A proof inside the notification is for another app."
     case .nestedTransactionMismatch: "Renewal info and transaction of the notification belong to different purchases."
+    case .deviceMismatch: "The receipt was made for another device than the one supplied."
     case .environmentMismatch: "The report names another environment than the verified proof."
     case .transactionMismatch: "The report names another transaction than the verified proof."
     case .originalTransactionMismatch: "The report names another original transaction than the verified proof."

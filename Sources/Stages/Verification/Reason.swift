@@ -5,6 +5,8 @@ import PurchasesCryptography
 public enum Reason: Sendable, Hashable {
   /// The compact form, its header or its signature.
   case jws(JWSFailure)
+  /// The app receipt's form or its signature.
+  case receipt(ReceiptFailure)
   /// The certificates do not vouch for the signer.
   case chain(ChainFailure)
   /// The signature is good; what was signed is not acceptable here.
@@ -12,7 +14,7 @@ public enum Reason: Sendable, Hashable {
 
   public static let all: [Reason] =
     JWSFailure.allCases.map(Reason.jws) + ChainFailure.allCases.map(Reason.chain)
-    + ClaimFailure.allCases.map(Reason.claim)
+    + ClaimFailure.allCases.map(Reason.claim) + ReceiptFailure.allCases.map(Reason.receipt)
 
   public init?(code: String) {
     guard let reason = Self.byCode[code] else { return nil }
@@ -24,6 +26,7 @@ public enum Reason: Sendable, Hashable {
   public var code: String {
     switch self {
     case .jws(let failure): failure.code
+    case .receipt(let failure): failure.rawValue
     case .chain(.wrongChainLength): "chain-wrong-length"
     case .chain(let failure): "chain-" + failure.code
     case .claim(let failure): failure.rawValue
@@ -40,6 +43,8 @@ public enum Reason: Sendable, Hashable {
 public enum ClaimFailure: String, Sendable, Hashable, CaseIterable {
   case payloadNotJSON = "payload-not-json"
   case payloadDuplicateMember = "payload-duplicate-member"
+  /// Of an app receipt: not the set of attributes that a receipt is.
+  case payloadNotReceipt = "payload-not-receipt"
   /// None of the four kinds of proof.
   case unknownKind = "unknown-kind"
   /// Another kind than the place it was sent to takes.
@@ -56,8 +61,33 @@ public enum ClaimFailure: String, Sendable, Hashable, CaseIterable {
   case nestedEnvironmentMismatch = "nested-environment-mismatch"
   case nestedBundleMismatch = "nested-bundle-mismatch"
   case nestedTransactionMismatch = "nested-transaction-mismatch"
+  /// The receipt's hash is not that of the device whose identifier was supplied.
+  case deviceMismatch = "device-mismatch"
   case environmentMismatch = "environment-mismatch"
   case transactionMismatch = "transaction-mismatch"
   case originalTransactionMismatch = "original-transaction-mismatch"
   case productMismatch = "product-mismatch"
+}
+
+/// Reasons that come up before an app receipt's signature is found good.
+public enum ReceiptFailure: String, Sendable, Hashable, CaseIterable {
+  case empty = "receipt-empty"
+  case tooLarge = "receipt-too-large"
+  case notBase64 = "receipt-not-base64"
+  case encodedTwice = "receipt-encoded-twice"
+  /// A signed transaction in the place of a receipt.
+  case isJWS = "receipt-is-jws"
+  case notASN1 = "receipt-not-asn1"
+  case notSignedData = "receipt-not-signed-data"
+  case signedDataMalformed = "receipt-signed-data-malformed"
+  case contentNotData = "receipt-content-not-data"
+  case contentAbsent = "receipt-content-absent"
+  case tooManyCertificates = "receipt-too-many-certificates"
+  case signerCount = "receipt-signer-count"
+  case signerNotNamed = "receipt-signer-not-named"
+  case signedAttributes = "receipt-signed-attributes"
+  case algorithm = "receipt-algorithm"
+  case signatureInvalid = "receipt-signature-invalid"
+  /// Of Xcode or local testing, which nobody signs for whom this deployment trusts.
+  case signedLocally = "receipt-signed-locally"
 }

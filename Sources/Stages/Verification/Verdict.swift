@@ -27,6 +27,8 @@ public struct VerifiedProof: Sendable {
   /// The purchase that the proof is about, if it is about one.
   public var originalTransaction: OriginalTransactionID?
   public var evidence: JSON
+  /// Of an app receipt: its purchases, in the order of the parts.
+  public var purchases: [TransactionRevision] = []
 }
 
 public struct RejectedProof: Sendable {
@@ -53,11 +55,14 @@ public enum PendingReason: String, Sendable, Hashable, CaseIterable {
   case signedInTheFuture = "signed-in-the-future"
   /// Nobody could tell whether the signer's certificates have been revoked, and the deployment wants to know.
   case revocationUnknown = "revocation-unknown"
+  /// The oldest kind of receipt: nothing in it can be checked here.
+  case needsVerifyReceipt = "needs-verify-receipt"
 
   public var explanation: String {
     switch self {
     case .revocationUnknown: "It could not be told whether the signer's certificates have been revoked."
     case .signedInTheFuture: "The proof is authentic, but dated further in the future than clocks may differ."
+    case .needsVerifyReceipt: "The receipt is of the oldest kind, which only the App Store's verifyReceipt can judge."
     }
   }
 }

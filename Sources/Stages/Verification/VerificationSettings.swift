@@ -22,6 +22,8 @@ public struct VerificationSettings: Sendable {
 
   public let apps: [App]
   public let anchors: TrustAnchors
+  /// The RSA roots of app receipts.
+  public let receiptAnchors: TrustAnchors
   public let environments: Set<Environment>
   /// Certificates that sign for Xcode and local testing, each trusted for itself.
   public let localCertificates: PinnedCertificates?
@@ -32,7 +34,7 @@ public struct VerificationSettings: Sendable {
   ///   - environments: Production and Sandbox unless said otherwise: App Review buys in the sandbox.
   ///   - localCertificates: needed for Xcode and LocalTesting, which no deployment takes together with Production.
   public init(
-    apps: [App], anchors: TrustAnchors = AppleRoots.storeKit,
+    apps: [App], anchors: TrustAnchors = AppleRoots.storeKit, receiptAnchors: TrustAnchors = AppleRoots.receipts,
     environments: Set<Environment> = [.production, .sandbox], localCertificates: PinnedCertificates? = nil,
     futureSkewMilliseconds: Int64 = VerificationSettings.defaultFutureSkewMilliseconds,
     revocation: RevocationPolicy = .off
@@ -53,6 +55,7 @@ public struct VerificationSettings: Sendable {
     if !takesLocal && localCertificates != nil { throw .localCertificatesUnused }
     self.apps = apps
     self.anchors = anchors
+    self.receiptAnchors = receiptAnchors
     self.environments = environments
     self.localCertificates = localCertificates
     self.futureSkewMilliseconds = futureSkewMilliseconds

@@ -19,8 +19,14 @@ public struct VerificationStage: Stage {
     else { return [] }
     switch event {
     case .payment(let payment):
-      guard let proof = payment.signedTransaction else { return [] }
-      return judge.revocationQuestions(Array(proof.utf8), isNotification: false, now: moment.now)
+      var questions: [AppStoreQuestion] = []
+      if let proof = payment.signedTransaction {
+        questions += judge.revocationQuestions(Array(proof.utf8), isNotification: false, now: moment.now)
+      }
+      if let receipt = payment.appReceipt {
+        questions += judge.revocationQuestions(receipt: Array(receipt.utf8), now: moment.now)
+      }
+      return questions
     case .notified(let notified):
       return judge.revocationQuestions(Array(notified.signedPayload.utf8), isNotification: true, now: moment.now)
     case .restore, .claimed, .spendRequested, .ordered, .operatorActed: return []
@@ -57,13 +63,20 @@ public struct VerificationStage: Stage {
     let record: Incoming
     let event: ReceivedEvent
     let data: [UInt8]
-    let subject: String?
+    var subject: String?
     let moment: Moment
     let facts: any Facts
 
     /// The time that proofs are judged by: the record's, or the time at which it was to come back from `parked`. Both
     /// stand in the log, so a second run judges by the same.
     var time: Instant { moment.parking?.notBefore ?? record.timestamp }
+
+    /// For what is not about the transaction that the record was sent for.
+    var aside: Context {
+      var context = self
+      context.subject = nil
+      return context
+    }
 
     func emit(_ event: VerifiedEvent, key: String) -> Action {
       .emit(Outgoing(topic: .verified, key: key, type: event.type, subject: subject, data: event.data))
@@ -77,7 +90,14 @@ public struct VerificationStage: Stage {
   }
 
   private func payment(_ payment: PaymentReported, _ context: Context) -> [Action] {
-    guard let proof = payment.signedTransaction else { return noted(context) }
+    let receipt = payment.appReceipt.map {
+      judge.judge(
+        receipt: Array($0.utf8), device: payment.device, source: .client, at: context.time,
+        revocation: RevocationCheck(now: context.moment.now, answer: context.facts.answer))
+    }
+    guard let proof = payment.signedTransaction else {
+      return receipt.map { self.receipt($0, payment, context, isBeside: false) } ?? noted(context)
+    }
     let report = Report(
       type: payment.type, account: payment.account, attempt: payment.attempt, product: payment.product,
       transaction: payment.transaction)
@@ -90,7 +110,15 @@ public struct VerificationStage: Stage {
           reason: .claim(mismatch), field: nil, digest: verified.digest, explanation: mismatch.explanation,
           evidence: verified.evidence))
     }
-    return actions(verdict, report, stated: payment.environment, context)
+    guard let receipt else { return actions(verdict, report, stated: payment.environment, context) }
+    // The record waits as a whole: what can be told already is told once, with the rest.
+    if case .pending = verdict { return actions(verdict, report, stated: payment.environment, context) }
+    let beside = self.receipt(receipt, payment, context, isBeside: true)
+    if case .pending = receipt { return beside }
+    let own = actions(verdict, report, stated: payment.environment, context)
+    for action in own { if case .quarantine = action { return own } }
+    for action in beside { if case .quarantine = action { return beside } }
+    return own + beside
   }
 
   /// What the sender says of a purchase must be what Apple says: a report that contradicts its own proof is of no use to
@@ -116,7 +144,7 @@ public struct VerificationStage: Stage {
     return actions(verdict, Report(type: .storeNotified), stated: nil, context)
   }
 
-  private func actions(_ verdict: Verdict, _ report: Report, stated: Environment?, _ context: Context) -> [Action] {
+  func actions(_ verdict: Verdict, _ report: Report, stated: Environment?, _ context: Context) -> [Action] {
     switch verdict {
     case .verified(let proof):
       let key =

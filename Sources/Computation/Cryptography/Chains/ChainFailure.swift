@@ -21,6 +21,8 @@ public enum ChainFailure: String, Error, Sendable, Hashable, CaseIterable {
   /// The leaf's key usage doesn't allow signing data.
   case leafMayNotSign = "leaf-may-not-sign"
   case keyNotP256 = "key-not-p256"
+  /// Of a receipt's signer: not RSA, or of a size that nobody should trust or compute with.
+  case keyNotRSA = "key-not-rsa"
   /// An extension that says it must be understood, and isn't.
   case unhandledCriticalExtension = "unhandled-critical-extension"
   case notYetValid = "not-yet-valid"

@@ -12,7 +12,7 @@ public enum ChainPolicy {
   public static let intermediateMarker = "1.2.840.113635.100.6.2.1"
 
   private static let understoodCritical: Set<String> = ["2.5.29.19", "2.5.29.15", leafMarker, intermediateMarker]
-  private static let strongDigests: Set<String> = ["SHA256", "SHA384", "SHA512"]
+  static let strongDigests: Set<String> = ["SHA256", "SHA384", "SHA512"]
 
   /// Judges a chain for data signed at `time`, in milliseconds since 1970.
   public static func judge(
@@ -41,6 +41,17 @@ public enum ChainPolicy {
     let matching = anchors.certificates.filter { $0.hasSameSubject(as: root) && $0.spki == root.spki }
     guard let anchor = matching.first else { throw .untrustedRoot }
 
+    try checkUses(leaf: leaf, intermediate: intermediate, digests: strongDigests)
+    guard intermediate.isSigned(by: anchor), leaf.isSigned(by: intermediate) else { throw .signatureInvalid }
+    return JudgedChain(
+      leaf: leaf, intermediate: intermediate, anchors: matching, leafKey: try signingKey(of: leaf),
+      digest: JudgedChain.digest(of: x5c))
+  }
+
+  /// What the certificates of a chain say that they are for.
+  static func checkUses(
+    leaf: Certificate, intermediate: Certificate, digests: Set<String>
+  ) throws(ChainFailure) {
     guard intermediate.isCA, intermediate.keyUsage?.contains(.certificateSign) ?? true else { throw .notACA }
     guard !leaf.isCA else { throw .leafIsCA }
     guard leaf.keyUsage?.contains(.digitalSignature) ?? true else { throw .leafMayNotSign }
@@ -50,12 +61,8 @@ public enum ChainPolicy {
       guard certificate.extensions.allSatisfy({ !$0.isCritical || understoodCritical.contains($0.oid) }) else {
         throw .unhandledCriticalExtension
       }
-      guard strongDigests.contains(certificate.signatureDigest) else { throw .weakSignature }
+      guard digests.contains(certificate.signatureDigest) else { throw .weakSignature }
     }
-    guard intermediate.isSigned(by: anchor), leaf.isSigned(by: intermediate) else { throw .signatureInvalid }
-    return JudgedChain(
-      leaf: leaf, intermediate: intermediate, anchors: matching, leafKey: try signingKey(of: leaf),
-      digest: JudgedChain.digest(of: x5c))
   }
 
   /// Judges the chain of one certificate that Xcode and local testing send: it must be, byte for byte, a configured one.
@@ -77,7 +84,7 @@ public enum ChainPolicy {
     }
   }
 
-  private static func certificate(_ der: [UInt8]) throws(ChainFailure) -> Certificate {
+  static func certificate(_ der: [UInt8]) throws(ChainFailure) -> Certificate {
     do {
       return try Certificate(der: der)
     } catch {

@@ -64,12 +64,14 @@ public struct CompactJWS: Sendable {
   }
 
   /// Whether the key made the signature over what has this hash.
-  public func isSigned(by key: P256PublicKey, digest: Hash256) -> Bool {
-    key.verify(signature: signature, digest: digest)
+  public func isSigned(by key: P256PublicKey?, digest: Hash256) -> Bool {
+    key?.verify(signature: signature, digest: digest) ?? false
   }
 
-  /// Whether the key made the signature.
-  public func isSigned(by key: P256PublicKey) -> Bool { key.verify(signature: signature, message: signingInput) }
+  /// Whether the key made the signature; no key made none.
+  public func isSigned(by key: P256PublicKey?) -> Bool {
+    key?.verify(signature: signature, message: signingInput) ?? false
+  }
 
   /// Makes a JWS, for whoever plays the App Store. The header must name ES256 and the key's chain.
   public static func sign(header: [UInt8], payload: [UInt8], key: P256PrivateKey) -> String {

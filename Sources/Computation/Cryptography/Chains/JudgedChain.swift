@@ -5,8 +5,8 @@ public struct JudgedChain: Sendable, Hashable {
   public let intermediate: Certificate?
   /// The configured anchors with the root's name and key: one, or a renewed root beside its older form.
   public let anchors: [Certificate]
-  /// The leaf's key, ready to use.
-  public let leafKey: P256PublicKey
+  /// The leaf's key, ready to use; nil for the RSA key of who signs receipts.
+  public let leafKey: P256PublicKey?
   /// Digest of the certificates as presented; evidence of the verdict.
   public let digest: Hash256
 

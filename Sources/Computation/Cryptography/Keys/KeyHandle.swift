@@ -85,6 +85,18 @@ final class KeyHandle: @unchecked Sendable {
     return answer == 1
   }
 
+  /// Whether the PKCS#1 v1.5 signature is this key's over the message; false for a key that is not RSA.
+  func verifyRSA(signature: [UInt8], message: [UInt8], digest: SignedData.Digest) -> Bool {
+    guard case .rsa = kind, let context = EVP_MD_CTX_new() else { return false }
+    defer { EVP_MD_CTX_free(context) }
+    let algorithm = digest == .sha1 ? EVP_sha1() : EVP_sha256()
+    let valid =
+      EVP_DigestVerifyInit(context, nil, algorithm, nil, pointer) == 1
+      && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
+    if !valid { clearOpenSSLErrors() }
+    return valid
+  }
+
   private func makeVerifyingContext() -> Context? {
     guard let made = EVP_PKEY_CTX_new(pointer, nil) else { return nil }
     guard EVP_PKEY_verify_init(made) == 1 else {

@@ -46,8 +46,15 @@ public struct PrivateKey: Sendable {
   public var spki: [UInt8] { handle.spki }
 
   /// A signature as X.509 and CMS hold it (ECDSA in DER, RSA PKCS#1 v1.5), over the SHA-256 of the message.
-  public func sign(_ message: [UInt8]) -> [UInt8] {
-    withSigningContext { context in
+  public func sign(_ message: [UInt8]) -> [UInt8] { sign(message, "SHA256") }
+
+  /// The same over another digest, as the older receipts have it.
+  public func sign(_ message: [UInt8], digest: SignedData.Digest) -> [UInt8] {
+    sign(message, digest == .sha1 ? "SHA1" : "SHA256")
+  }
+
+  private func sign(_ message: [UInt8], _ digest: String) -> [UInt8] {
+    withSigningContext(digest: digest) { context in
       var length = 0
       precondition(
         EVP_DigestSign(context, nil, &length, message, message.count) == 1, "OpenSSL could not sign")
@@ -61,12 +68,12 @@ public struct PrivateKey: Sendable {
   }
 
   /// Lends a context ready for `EVP_DigestSign` or `X509_sign_ctx`.
-  func withSigningContext<Result>(_ body: (OpaquePointer) -> Result) -> Result {
+  func withSigningContext<Result>(digest: String = "SHA256", _ body: (OpaquePointer) -> Result) -> Result {
     guard let context = EVP_MD_CTX_new() else { preconditionFailure("out of memory") }
     defer { EVP_MD_CTX_free(context) }
     var keyContext: OpaquePointer?
     precondition(
-      EVP_DigestSignInit_ex(context, &keyContext, "SHA256", nil, nil, handle.pointer, nil) == 1,
+      EVP_DigestSignInit_ex(context, &keyContext, digest, nil, nil, handle.pointer, nil) == 1,
       "OpenSSL could not start a signature")
     if kind == .p256 || kind == .p384 {
       // 1 is RFC 6979; 0 would be a random nonce.

@@ -16,6 +16,8 @@ extension SignedPart {
     case .transaction: try transaction().findings
     case .renewalInfo: try renewalInfo().findings
     case .appTransaction: try appTransaction().findings
+    // Its members are chosen here, and its unknown attributes counted in the evidence.
+    case .appReceipt: PayloadFindings()
     case .notification: PayloadReading<SignedNotification>(try document()).findings
     }
   }

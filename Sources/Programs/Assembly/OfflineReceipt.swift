@@ -1,0 +1,83 @@
+import PurchasesContracts
+import PurchasesCore
+import PurchasesCryptography
+import PurchasesJSON
+import PurchasesVerification
+
+/// Judges one app receipt without log, store or network: what `purchases verify --receipt` does.
+public struct OfflineReceipt {
+  private let judge: ProofJudge
+  private let receipt: [UInt8]
+  private let device: DeviceIdentifier?
+  private let at: Instant
+  private let checksBundle: Bool
+
+  /// - Parameter file: base64 text, or the receipt itself as devices keep it.
+  public init(_ values: SettingValues, file: [UInt8], device: String?, at: Instant) throws(UsageError) {
+    self.at = at
+    receipt = Self.text(file)
+    if let device {
+      guard let known = DeviceIdentifier(device) else {
+        throw UsageError("--device-id: must be a UUID or up to \(DeviceIdentifier.maximumBytes) bytes in hex")
+      }
+      self.device = known
+    } else {
+      self.device = nil
+    }
+    let environment = try TrustSettings.environment(values)
+    let bundles = values.texts(.bundleID)
+    checksBundle = !bundles.isEmpty
+    // Of which app the receipt says it is, for a check that was not asked for: it is then held against itself.
+    let apps = (bundles.isEmpty ? [Self.bundleID(unverified: receipt) ?? "none"] : bundles).map {
+      VerificationSettings.App(bundleID: $0, appAppleID: 0)
+    }
+    do {
+      if let environment, environment.isSignedLocally {
+        var certificates: [(label: String, der: [UInt8])] = []
+        for path in values.texts(.anchor) { certificates.append((path, try Files.read(path, .anchor))) }
+        guard !certificates.isEmpty else {
+          throw UsageError("--anchor: \(environment.rawValue) needs the certificate that it signs with")
+        }
+        judge = ProofJudge(
+          try VerificationSettings(
+            apps: apps, environments: [environment], localCertificates: try PinnedCertificates(certificates)))
+      } else {
+        judge = ProofJudge(
+          try VerificationSettings(
+            apps: apps, receiptAnchors: try TrustSettings.anchors(values) ?? AppleRoots.receipts,
+            environments: environment.map { [$0] } ?? [.production, .sandbox]))
+      }
+    } catch let error as UsageError { throw error } catch { throw UsageError("\(error)") }
+  }
+
+  public func run() -> (outcome: OfflineVerification.Outcome, json: [UInt8]) {
+    let verdict = judge.judge(receipt: receipt, device: device, at: at)
+    var writer = JSONWriter(reserving: 4096)
+    writer.object { OfflineVerification.write(verdict, checksBundle: checksBundle, &$0) }
+    return (OfflineVerification.Outcome(verdict), writer.bytes + [0x0a])
+  }
+
+  /// Whether it is of the oldest kind, which has nothing in it that could be judged here.
+  public var isOldest: Bool {
+    if case .pending(let proof) = judge.judge(receipt: receipt, at: at) {
+      proof.reason == .needsVerifyReceipt
+    } else {
+      false
+    }
+  }
+
+  /// The text that a client sends. A sequence of a long or open length is no text.
+  private static func text(_ file: [UInt8]) -> [UInt8] {
+    if file.count > 1, file[0] == BERValue.Tag.sequence, file[1] >= 0x80 { return Array(Base64.encode(file).utf8) }
+    var trimmed = file[...]
+    while let last = trimmed.last, last == 0x0a || last == 0x0d || last == 0x20 { trimmed = trimmed.dropLast() }
+    return Array(trimmed)
+  }
+
+  private static func bundleID(unverified receipt: [UInt8]) -> String? {
+    guard let bytes = Base64.decode(receipt.filter { $0 != 0x0A && $0 != 0x0D }),
+      let signed = try? SignedData(parsing: bytes)
+    else { return nil }
+    return try? AppReceipt(content: signed.content).bundleID
+  }
+}
