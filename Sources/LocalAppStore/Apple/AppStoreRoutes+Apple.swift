@@ -27,8 +27,8 @@ extension AppStoreRoutes {
   }
 
   private func keep(_ request: HTTPRequest, _ name: String, _ apple: AppleServers) -> HTTPResponse {
-    guard let kind = ProofKind(rawValue: name) else {
-      return problem(404, "kinds are " + ProofKind.allCases.map(\.rawValue).joined(separator: ", "))
+    guard let kind = ProofKind(rawValue: name), ProofKind.jws.contains(kind) else {
+      return problem(404, "kinds are " + ProofKind.jws.map(\.rawValue).joined(separator: ", "))
     }
     let at: Instant
     if let text = request.queryValue("at") {
@@ -47,6 +47,8 @@ extension AppStoreRoutes {
       case .notification:
         let attempts = request.queryValue("result").map { [AppleBooks.Attempt(at: at, result: $0)] } ?? []
         signed = try books.send(request.body, at: at, attempts: attempts)
+      // Kept by what `verifyReceipt` is to answer about it, and signed elsewhere.
+      case .appReceipt: return problem(404, "receipts are not kept this way")
       }
       return json(200) { $0.field("signed", signed) }
     } catch { return problem(400, field: "payload", error.description) }
