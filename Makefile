@@ -7,6 +7,8 @@ STORE        ?= sqlite
 SEED         ?= 1
 MINUTES      ?= 30
 ACCOUNTS     ?= 3000
+TARGET       ?= all
+SECONDS      ?= 60
 # The torture's own defaults: the whole deployment, and another seed each time. What is given counts for it too.
 TORTURE_LOG   = $(if $(filter file,$(origin LOG)),kafka,$(LOG))
 TORTURE_STORE = $(if $(filter file,$(origin STORE)),postgres,$(STORE))
@@ -14,7 +16,7 @@ TORTURE_SEED  = $(if $(filter file,$(origin SEED)),,$(SEED))
 export FLAGS RELEASE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture failover build check bench fmt clean setup
+.PHONY: help demo test torture failover build check bench fuzz fmt clean setup
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +38,9 @@ torture: ## Purchases while processes, brokers, database and network fail (LOG=k
 
 failover: ## How long work stands still after a fault, beside a plain Kafka client
 	@Scripts/failover
+
+fuzz: setup ## Bytes that nobody meant, under the address sanitizer (TARGET=all|jws|payload|… SECONDS=)
+	@Scripts/fuzz $(TARGET) $(SECONDS)
 
 bench: ## Measurements, each beside its limit in the same run
 	@Scripts/bench
