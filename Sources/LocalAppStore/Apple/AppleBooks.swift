@@ -54,7 +54,7 @@ public final class AppleBooks: Sendable {
     var tests: [String: Int] = [:]
   }
 
-  let authority: LocalAuthority
+  public let authority: LocalAuthority
   private let sides = Mutex<[Environment: Side]>([:])
 
   public init(_ authority: LocalAuthority) { self.authority = authority }

@@ -44,9 +44,9 @@ struct ServerAPIRoutes: Sendable {
 
   // MARK: Reading
 
-  private static let notFound = AppleAnswer.error(4_040_010, "Transaction id not found.")
+  static let notFound = AppleAnswer.error(4_040_010, "Transaction id not found.")
 
-  private static func find(_ side: AppleBooks.Side, _ id: String) -> AppleBooks.Sold? {
+  static func find(_ side: AppleBooks.Side, _ id: String) -> AppleBooks.Sold? {
     // The newest of the chain where the id is that of its first transaction and of no other.
     side.sold.last { $0.text("transactionId") == id } ?? side.sold.last { $0.text("originalTransactionId") == id }
   }
@@ -93,8 +93,8 @@ struct ServerAPIRoutes: Sendable {
   }
 
   /// Where the next page begins, in a form that nobody should count in.
-  private static func token(_ index: Int) -> String { "r-" + String(index, radix: 36) }
-  private static func index(_ token: String) -> Int? {
+  static func token(_ index: Int) -> String { "r-" + String(index, radix: 36) }
+  static func index(_ token: String) -> Int? {
     token.hasPrefix("r-") ? Int(token.dropFirst(2), radix: 36).flatMap { $0 >= 0 ? $0 : nil } : nil
   }
 
@@ -163,162 +163,6 @@ struct ServerAPIRoutes: Sendable {
             }
           }
         })
-    }
-  }
-
-  // MARK: Notifications
-
-  private func notifications(_ request: HTTPRequest, _ now: Instant) -> HTTPResponse {
-    guard let body = try? JSON(parsing: request.body) else {
-      return AppleAnswer.error(4_000_000, "Bad request.")
-    }
-    guard let start = body["startDate"]?.int64 else { return AppleAnswer.error(4_000_015, "Invalid start date.") }
-    guard let end = body["endDate"]?.int64 else { return AppleAnswer.error(4_000_016, "Invalid end date.") }
-    guard start < end else { return AppleAnswer.error(4_000_013, "Start date after end date.") }
-    let days: Int64 = environment == .production ? 180 : 30
-    guard start >= now.milliseconds - days * 86_400_000 else {
-      return AppleAnswer.error(4_000_012, "Start date too far in past.")
-    }
-    let type = body["notificationType"]?.string
-    let transaction = body["transactionId"]?.string
-    guard type == nil || transaction == nil else { return AppleAnswer.error(4_000_019, "Multiple filters supplied.") }
-    let subtype = body["notificationSubtype"]?.string
-    let onlyFailures = body["onlyFailures"]?.bool ?? false
-    let all: [AppleBooks.Sent] = books.read(environment) { side in
-      side.sent.filter { sent in
-        (start..<end).contains(sent.at.milliseconds) && (type == nil || sent.type == type)
-          && (subtype == nil || sent.subtype == subtype)
-          && (transaction.map { sent.transactions.contains($0) } ?? true) && !(onlyFailures && sent.isDelivered)
-      }
-    }
-    var first = 0
-    if let token = request.queryValue("paginationToken") {
-      guard let index = Self.index(token), index <= all.count else {
-        return AppleAnswer.error(4_000_014, "Invalid pagination token.")
-      }
-      first = index
-    }
-    let page = all[first...].prefix(Self.pageSize)
-    let next = first + page.count
-    return AppleAnswer.json(200) { json in
-      json.field("hasMore", next < all.count)
-      if next < all.count { json.field("paginationToken", Self.token(next)) }
-      json.field(
-        "notificationHistory",
-        array: { json in for sent in page { json.object { Self.write(sent, &$0) } } })
-    }
-  }
-
-  private static func write(_ sent: AppleBooks.Sent, _ json: inout JSONWriter) {
-    json.field("signedPayload", sent.signed)
-    json.field(
-      "sendAttempts",
-      array: { json in
-        for attempt in sent.attempts {
-          json.object { json in
-            json.field("attemptDate", attempt.at.milliseconds)
-            json.field("sendAttemptResult", attempt.result)
-          }
-        }
-      })
-  }
-
-  private func test(_ bundle: String, _ now: Instant) -> HTTPResponse {
-    let number = books.read(environment) { $0.tests.count } + 1
-    var random = SeededRandom(seed: UInt64(bitPattern: now.milliseconds), stream: UInt64(number))
-    let uuid = random.uuid()
-    var writer = JSONWriter()
-    writer.object { json in
-      json.field("notificationType", "TEST")
-      json.field("notificationUUID", uuid)
-      json.field(
-        "data",
-        object: { json in
-          json.field("bundleId", bundle)
-          json.field("environment", environment.rawValue)
-        })
-      json.field("version", "2.0")
-      json.field("signedDate", now.milliseconds)
-    }
-    guard (try? books.send(writer.bytes, at: now)) != nil else { return AppleAnswer.error(5_000_000, "Not signed.") }
-    let token = "\(uuid)_\(now.milliseconds)"
-    books.change(environment) { $0.tests[token] = $0.sent.count - 1 }
-    return AppleAnswer.json(200) { $0.field("testNotificationToken", token) }
-  }
-
-  private func testStatus(_ token: String) -> HTTPResponse {
-    let sent: AppleBooks.Sent? = books.read(environment) { side in side.tests[token].map { side.sent[$0] } }
-    guard let sent else { return AppleAnswer.error(4_040_008, "Test notification not found.") }
-    return AppleAnswer.json(200) { Self.write(sent, &$0) }
-  }
-
-  // MARK: Being told
-
-  private func told(
-    _ call: String, _ id: String, _ request: HTTPRequest, status: Int, checking fault: (JSON) -> HTTPResponse?
-  ) -> HTTPResponse {
-    guard books.read(environment, { Self.find($0, id) }) != nil else { return Self.notFound }
-    if !request.body.isEmpty {
-      guard let body = try? JSON(parsing: request.body) else { return AppleAnswer.error(4_000_000, "Bad request.") }
-      if let refusal = fault(body) { return refusal }
-    }
-    books.change(environment) {
-      $0.told.append(AppleBooks.Told(call: call, transaction: id, body: request.body))
-    }
-    return HTTPResponse(status: status, contentType: "application/json", body: [])
-  }
-
-  private static func consumptionFault(_ body: JSON) -> HTTPResponse? {
-    guard body["customerConsented"]?.bool == true else {
-      return AppleAnswer.error(4_000_035, "Invalid customer consented.")
-    }
-    let deliveries = [
-      "DELIVERED", "UNDELIVERED_QUALITY_ISSUE", "UNDELIVERED_WRONG_ITEM", "UNDELIVERED_SERVER_OUTAGE",
-      "UNDELIVERED_OTHER",
-    ]
-    guard let delivery = body["deliveryStatus"]?.string, deliveries.contains(delivery) else {
-      return AppleAnswer.error(4_000_036, "Invalid delivery status.")
-    }
-    guard body["sampleContentProvided"]?.bool != nil else {
-      return AppleAnswer.error(4_000_041, "Invalid sample content provided.")
-    }
-    return nil
-  }
-
-  private static func tokenFault(_ body: JSON) -> HTTPResponse? {
-    guard let token = body["appAccountToken"]?.string, Account.isUUID(token) else {
-      return AppleAnswer.error(4_000_183, "Invalid app account token.")
-    }
-    return nil
-  }
-
-  private func extend(_ original: String, _ request: HTTPRequest) -> HTTPResponse {
-    let newest: AppleBooks.Sold? = books.read(environment) { side in
-      side.sold.filter { $0.text("originalTransactionId") == original }
-        .max { $0.number("expiresDate") ?? 0 < $1.number("expiresDate") ?? 0 }
-    }
-    guard let newest, let expires = newest.number("expiresDate") else {
-      return AppleAnswer.error(4_040_005, "Original transaction id not found.")
-    }
-    guard let body = try? JSON(parsing: request.body), let days = body["extendByDays"]?.int64, (1...90).contains(days)
-    else { return AppleAnswer.error(4_000_009, "Invalid extend by days.") }
-    guard expires > clock.now().milliseconds else {
-      return AppleAnswer.error(4_030_004, "Forbidden - subscription state ineligible for extension.")
-    }
-    let extensions = books.read(environment) { side in
-      side.told.count { $0.call == "extend" && $0.transaction == original }
-    }
-    guard extensions < 2 else {
-      return AppleAnswer.error(4_030_005, "Forbidden - subscription has reached maximum extension count.")
-    }
-    books.change(environment) {
-      $0.told.append(AppleBooks.Told(call: "extend", transaction: original, body: request.body))
-    }
-    return AppleAnswer.json(200) { json in
-      json.field("effectiveDate", expires + days * 86_400_000)
-      json.field("originalTransactionId", original)
-      json.field("success", true)
-      json.field("webOrderLineItemId", newest.text("webOrderLineItemId"))
     }
   }
 }
