@@ -152,4 +152,33 @@ struct AppleTests {
     tool.environment["PURCHASES_ENVIRONMENT"] = "Production"
     #expect(try tool.run(["apple", "finish", "--transaction", "31"] + person).status == 3)
   }
+
+  @Test func theOldestReceiptsAreJudgedByTheStore() throws {
+    let authority = books.authority
+    func legacy(_ id: String, _ authority: LocalAuthority) -> String {
+      let names = [
+        ("transaction-id", id), ("original-transaction-id", id), ("product-id", "pro"), ("quantity", "1"),
+        ("bid", "com.example.app"), ("purchase-date-ms", "1375340400000"),
+      ]
+      return LegacyReceipt(fields: names.map { (name: $0.0, value: $0.1) }, isSandbox: true).encoded(authority)
+    }
+    func line(_ id: String, _ receipt: String) -> String {
+      #"{"type":"payment.restored","environment":"Sandbox","account":"a1","transactionId":"\#(id)","productId":"pro","#
+        + #""appReceipt":"\#(receipt)"}"#
+    }
+    tool.environment["PURCHASES_RECEIPT_HOST"] = "https://127.0.0.1:\(servers.port(.production))"
+    tool.environment["PURCHASES_RECEIPT_SANDBOX_HOST"] = "https://127.0.0.1:\(servers.port(.sandbox))"
+    tool.environment["PURCHASES_SHARED_SECRET"] = "canary-secret"
+    try tool.write("catalogue.json", Tool.catalogue)
+    let lines = [line("41", legacy("41", authority)), line("42", legacy("42", LocalAuthority(seed: 99)))]
+    #expect(try tool.run("publish", "--file", "-", input: lines.joined(separator: "\n")).status == 0)
+    let options = Tool.stageOptions + ["--anchor", "root.der", "--until-idle", "--listen", "127.0.0.1:0"]
+    let run = try tool.run(["run"] + options)
+    #expect(run.status == 0, "\(run.errors)")
+    let verified = try tool.run("tail", "verified")
+    #expect(verified.output.contains("receipt-not-authentic"))
+    #expect(verified.lines.count { $0.contains("purchase.verified") } == 1)
+    #expect(verified.output.contains("verifyReceipt"))
+    for text in [run.errors, run.output, verified.output] { #expect(!text.contains("canary")) }
+  }
 }

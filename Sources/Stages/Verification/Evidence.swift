@@ -18,6 +18,8 @@ struct Evidence {
   var nested: [(member: String, evidence: JSON)] = []
   /// Of an app receipt: what it declares of itself, and what was checked beside its signature.
   var receipt: JSON?
+  /// Of the oldest receipts: what the App Store said.
+  var verifyReceipt: JSON?
 
   init(judgedAt: Instant) { self.judgedAt = judgedAt }
 
@@ -33,6 +35,7 @@ struct Evidence {
       members.append(("revocation", revocation))
     }
     if let receipt { members.append(("receipt", receipt)) }
+    if let verifyReceipt { members.append(("verifyReceipt", verifyReceipt)) }
     if !nested.isEmpty {
       members.append(("nested", .object(JSONObject(nested.map { ($0.member, $0.evidence) }))))
     }

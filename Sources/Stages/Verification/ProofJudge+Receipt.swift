@@ -9,9 +9,10 @@ extension ProofJudge {
   ///   - receipt: base64 text, as it was sent.
   ///   - device: of whom the receipt must be; nil leaves that unasked.
   ///   - revocation: what is known of it; nil where nobody was asked.
+  ///   - answer: what `verifyReceipt` said of a receipt of the oldest kind; nil where nobody was asked.
   public func judge(
     receipt: [UInt8], device: DeviceIdentifier? = nil, source: RevisionSource = .client, at: Instant,
-    revocation: RevocationCheck? = nil
+    revocation: RevocationCheck? = nil, answer: AppStoreAnswer? = nil
   ) -> Verdict {
     let asked = Asked(source: source, at: at, revocation: revocation)
     let digest = SHA256.digest(receipt).hex
@@ -19,15 +20,18 @@ extension ProofJudge {
     evidence.proof = digest
     evidence.verifier = Evidence.receiptVerifier
     do throws(Halt) {
-      return .verified(try verified(receipt, digest, device, asked, &evidence))
+      return .verified(try verified(receipt, digest, device, answer, asked, &evidence))
     } catch { return Self.ended(error, evidence) }
   }
 
   private func verified(
-    _ receipt: [UInt8], _ digest: String, _ device: DeviceIdentifier?, _ asked: Asked, _ evidence: inout Evidence
+    _ receipt: [UInt8], _ digest: String, _ device: DeviceIdentifier?, _ answer: AppStoreAnswer?, _ asked: Asked,
+    _ evidence: inout Evidence
   ) throws(Halt) -> VerifiedProof {
-    guard case .signedData(let bytes) = try ReceiptText(receipt) else {
-      throw .waiting(.needsVerifyReceipt, until: .distantFuture)
+    let bytes: [UInt8]
+    switch try ReceiptText(receipt) {
+    case .signedData(let found): bytes = found
+    case .oldest(let text): return try oldest(text, digest, answer, asked, &evidence)
     }
     let signed: SignedData
     do { signed = try SignedData(parsing: bytes) } catch { throw .receipt(error) }

@@ -56,6 +56,9 @@ extension ReceiptFailure {
     case .signatureInvalid: "The signature does not fit the receipt's content."
     case .signedLocally:
       "The receipt is one of Xcode or local testing, an environment that this deployment does not take."
+    case .notAuthentic: "The App Store could not authenticate the receipt."
+    case .accountUnknown: "The App Store does not know the receipt's account, or has deleted it."
+    case .oldestMalformed: "The receipt of the oldest kind is malformed."
     }
   }
 }

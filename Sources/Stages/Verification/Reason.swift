@@ -90,4 +90,9 @@ public enum ReceiptFailure: String, Sendable, Hashable, CaseIterable {
   case signatureInvalid = "receipt-signature-invalid"
   /// Of Xcode or local testing, which nobody signs for whom this deployment trusts.
   case signedLocally = "receipt-signed-locally"
+  /// Of the oldest kind: what the App Store's verifyReceipt said (21003 and 21010).
+  case notAuthentic = "receipt-not-authentic"
+  case accountUnknown = "receipt-account-unknown"
+  /// Of the oldest kind: the App Store calls it malformed (21002), and so do we.
+  case oldestMalformed = "receipt-oldest-malformed"
 }

@@ -4,7 +4,7 @@ import PurchasesCryptography
 enum ReceiptText {
   case signedData([UInt8])
   /// The oldest kind: property-list text with a signature that nobody but the App Store can check.
-  case oldest
+  case oldest([UInt8])
 
   init(_ sent: [UInt8]) throws(Halt) {
     // Encoders break lines, which changes nothing of what they encode.
@@ -12,7 +12,7 @@ enum ReceiptText {
     guard !text.isEmpty else { throw .refused(.receipt(.empty), field: nil) }
     guard text.count <= Self.maximumTextBytes else { throw .refused(.receipt(.tooLarge), field: nil) }
     if Self.isOldest(sent) {
-      self = .oldest
+      self = .oldest(sent)
       return
     }
     if text.count(where: { $0 == UInt8(ascii: ".") }) == 2, text.starts(with: "eyJ".utf8) {
@@ -20,7 +20,7 @@ enum ReceiptText {
     }
     guard let bytes = Base64.decode(text) else { throw .refused(.receipt(.notBase64), field: nil) }
     if Self.isOldest(bytes) {
-      self = .oldest
+      self = .oldest(bytes)
       return
     }
     // What a receipt begins with, in base64: a sequence of a length in two or three bytes, or left open.

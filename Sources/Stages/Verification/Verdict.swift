@@ -57,12 +57,15 @@ public enum PendingReason: String, Sendable, Hashable, CaseIterable {
   case revocationUnknown = "revocation-unknown"
   /// The oldest kind of receipt: nothing in it can be checked here.
   case needsVerifyReceipt = "needs-verify-receipt"
+  /// The App Store was asked about such a receipt and could not be reached, or could not tell.
+  case verifyReceiptUnknown = "verify-receipt-unknown"
 
   public var explanation: String {
     switch self {
     case .revocationUnknown: "It could not be told whether the signer's certificates have been revoked."
     case .signedInTheFuture: "The proof is authentic, but dated further in the future than clocks may differ."
     case .needsVerifyReceipt: "The receipt is of the oldest kind, which only the App Store's verifyReceipt can judge."
+    case .verifyReceiptUnknown: "The App Store could not be asked about the receipt, or could not tell."
     }
   }
 }

@@ -3,7 +3,7 @@ import PurchasesCore
 import PurchasesJSON
 
 /// Gives each proof of the topic `received` its verdict, and passes facts without a proof on. One event in `verified` per
-/// record; what can't be told yet waits in `parked`. Keeps no state and asks nobody: a replay comes to the same verdicts.
+/// record; what can't be told yet waits in `parked`. Keeps no state, and what only Apple knows it is handed: a replay comes to the same verdicts.
 public struct VerificationStage: Stage {
   public let judge: ProofJudge
 
@@ -13,7 +13,9 @@ public struct VerificationStage: Stage {
   public var inputs: [Topic] { [.received, .parked] }
 
   public func questions(_ record: Incoming, _ moment: Moment) -> [AppStoreQuestion] {
-    guard judge.settings.revocation != .off, let envelope = record.event, let data = record.stored.record.value,
+    guard let envelope = record.event, let data = record.stored.record.value else { return [] }
+    guard judge.settings.revocation != .off else { return oldest(envelope.type, data) }
+    guard
       let fields = try? Fields(fromOutside: data),
       let event = try? ReceivedEvent(type: envelope.type, fields: fields)
     else { return [] }
@@ -24,13 +26,24 @@ public struct VerificationStage: Stage {
         questions += judge.revocationQuestions(Array(proof.utf8), isNotification: false, now: moment.now)
       }
       if let receipt = payment.appReceipt {
-        questions += judge.revocationQuestions(receipt: Array(receipt.utf8), now: moment.now)
+        let bytes = Array(receipt.utf8)
+        questions += judge.revocationQuestions(receipt: bytes, now: moment.now)
+        if let question = judge.verifyReceiptQuestion(bytes) { questions.append(question) }
       }
       return questions
     case .notified(let notified):
       return judge.revocationQuestions(Array(notified.signedPayload.utf8), isNotification: true, now: moment.now)
     case .restore, .claimed, .spendRequested, .ordered, .operatorActed: return []
     }
+  }
+
+  /// What there is to ask where no responder is asked: nearly every record has nothing, and is not read twice for it.
+  private func oldest(_ type: EventType, _ data: [UInt8]) -> [AppStoreQuestion] {
+    guard type == .paymentPurchased || type == .paymentRestored,
+      let receipt = (try? JSONDocument(parsing: data))?.root["appReceipt"]?.utf8,
+      let question = judge.verifyReceiptQuestion(receipt)
+    else { return [] }
+    return [question]
   }
 
   public func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
@@ -90,10 +103,16 @@ public struct VerificationStage: Stage {
   }
 
   private func payment(_ payment: PaymentReported, _ context: Context) -> [Action] {
-    let receipt = payment.appReceipt.map {
-      judge.judge(
-        receipt: Array($0.utf8), device: payment.device, source: .client, at: context.time,
-        revocation: RevocationCheck(now: context.moment.now, answer: context.facts.answer))
+    let bytes = payment.appReceipt.map { Array($0.utf8) }
+    let answer = bytes.flatMap { judge.verifyReceiptQuestion($0) }.flatMap { context.facts.answer($0) }
+    let fault = judge.verifyReceiptFault(answer)
+    // A signed transaction beside it has its verdict all the same; without one the record is for people.
+    if let fault, payment.signedTransaction == nil { return [.quarantine(reason: fault, alarm: nil)] }
+    var receipt: Verdict?
+    if let bytes, fault == nil {
+      receipt = judge.judge(
+        receipt: bytes, device: payment.device, source: .client, at: context.time,
+        revocation: RevocationCheck(now: context.moment.now, answer: context.facts.answer), answer: answer)
     }
     guard let proof = payment.signedTransaction else {
       return receipt.map { self.receipt($0, payment, context, isBeside: false) } ?? noted(context)
@@ -110,7 +129,10 @@ public struct VerificationStage: Stage {
           reason: .claim(mismatch), field: nil, digest: verified.digest, explanation: mismatch.explanation,
           evidence: verified.evidence))
     }
-    guard let receipt else { return actions(verdict, report, stated: payment.environment, context) }
+    guard let receipt else {
+      let own = actions(verdict, report, stated: payment.environment, context)
+      return own + (fault.map { [.quarantine(reason: $0, alarm: nil)] } ?? [])
+    }
     // The record waits as a whole: what can be told already is told once, with the rest.
     if case .pending = verdict { return actions(verdict, report, stated: payment.environment, context) }
     let beside = self.receipt(receipt, payment, context, isBeside: true)
