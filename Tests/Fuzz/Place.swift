@@ -23,6 +23,21 @@ enum Place {
     } catch { fault("\(error)") }
   }()
 
+  /// Receipts have a root of their own, and their signer right under it.
+  static let receiptKey = PrivateKey(.rsa2048, seed: Array("fuzz".utf8), label: "receipts")
+  static let receiptRoot = CertificateBuilder(
+    subject: [("CN", "Fuzz Receipts")], notBefore: 1_704_067_200_000, notAfter: 2_366_841_600_000, isCA: true
+  ).selfSigned(key: receiptKey)
+
+  static let receiptJudge: ProofJudge = {
+    do {
+      return ProofJudge(
+        try VerificationSettings(
+          apps: [.init(bundleID: "com.example.app", appAppleID: 1_234_567_890)], anchors: authority.anchors,
+          receiptAnchors: TrustAnchors([("receipts", receiptRoot.der)])))
+    } catch { fault("\(error)") }
+  }()
+
   static func sign(_ payload: [UInt8]) -> String {
     CompactJWS.sign(header: header, payload: payload, key: authority.leafKey)
   }

@@ -84,6 +84,7 @@ import PurchasesJSON
     try write("ocsp", "try-later", OCSPResponder.tryLater)
     try write(
       "ocsp", "question", OCSP.request(about: Place.authority.leaf, issuer: Place.authority.intermediate))
+    try receipts(write)
     let purchased =
       #"{"type":"payment.purchased","environment":"Production","account":"a1","attemptId":"t1","transactionId":"2","#
       + #""productId":"p","signedTransaction":"\#(Place.sign(Array(transaction.utf8)))"}"#
@@ -101,6 +102,24 @@ import PurchasesJSON
       ("metrics", "GET /metrics?x=%20+ text/plain\n"),
     ] {
       try write("http", name, Array(text.utf8))
+    }
+  }
+
+  /// Apple's own example, and its content signed again in each form.
+  static func receipts(_ write: (String, String, [UInt8]) throws -> Void) throws {
+    let file = "Tests/CryptographyTests/Fixtures/receipts/xcode-app-receipt-with-transaction.b64"
+    let text = try String(contentsOfFile: file, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)
+    guard let published = Base64.decode(text) else { fault("\(file) is not base64") }
+    try write("receipt", "published", published)
+    let content = try SignedData(parsing: published).content
+    try write("receipt", "content", content)
+    for (name, form) in [
+      ("der", SignedData.Form()), ("ber", .init(isIndefinite: true)), ("attributes", .init(hasAttributes: true)),
+    ] {
+      try write(
+        "receipt", name,
+        SignedData.sign(
+          content, certificates: [Place.receiptRoot], signer: Place.receiptRoot, key: Place.receiptKey, form: form))
     }
   }
 }
