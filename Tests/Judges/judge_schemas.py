@@ -29,7 +29,7 @@ def judge_schemas_are_json_schema_2020_12():
 
 
 KEYWORDS = set(
-    "$schema $id $defs $ref title description type required properties additionalProperties enum const pattern format "
+    "$schema $id $defs $ref title description type required properties additionalProperties enum const pattern format anyOf "
     "minLength maxLength minimum maximum items allOf if then dependentRequired examples answer".split()
 )
 
