@@ -7,6 +7,7 @@ import Synchronization
 final class Relay: Sendable {
   /// Numbers of Kafka's protocol.
   enum Request {
+    static let listOffsets: Int16 = 2
     static let initProducerId: Int16 = 22
     static let addOffsetsToTransaction: Int16 = 25
     static let endTransaction: Int16 = 26

@@ -83,35 +83,48 @@ extension Client {
 
   private var noneLater: Int64 { -1 }
 
-  // A leader answers within milliseconds. Each try is longer than the one before, for a cluster that is slow.
+  // A leader answers within milliseconds. What a try leaves unanswered, a slow cluster works off before the next one: so each
+  // is longer than the one before, and much longer where no connection broke since somebody answered.
   private static let firstTryMilliseconds: Int64 = 250
+  private static let patientTriesMilliseconds: [Int64] = [1_000, 4_000]
   // How long another leader is looked out for before the same one is asked again, and how often.
   private static let lookoutMilliseconds: Int64 = 1_000
   private static let lookMicroseconds: UInt32 = 100_000
 
   /// Asks the partitions' leaders, again and again within the time. librdkafka asks whoever led when it last heard of it, also
   /// one that is dead: only an answer would correct what it believes. And while a question waits for a broker that refuses
-  /// connections, librdkafka 2.8 connects to it without a pause, thousands of times a second. So a question gets a short
-  /// time, and before it is asked again we look who leads.
+  /// connections, librdkafka 2.8 connects to it without a pause, thousands of times a second. So once a connection broke, a
+  /// question gets a short time, and before it is asked again we look who leads.
   private func askLeaders<T>(
     of partitions: some Collection<KafkaPartition>, milliseconds: Int32, _ ask: (Int32) throws(KafkaError) -> T
   ) throws(KafkaError) -> T {
     let deadline = monotonicMilliseconds() + Int64(milliseconds)
     let topics = Set(partitions.map(\.topic))
     var leaders: [KafkaPartition: Int32] = [:]
-    var patience = Client.firstTryMilliseconds
+    var tries = 0
     while true {
       let failure: KafkaError
+      let ended = endedConnections
       do throws(KafkaError) {
-        return try ask(Int32(clamping: max(1, min(deadline - monotonicMilliseconds(), patience))))
+        let patience = patience(ofTry: tries)
+        let answer = try ask(Int32(clamping: max(1, min(deadline - monotonicMilliseconds(), patience))))
+        endedWhenAnswered.store(ended, ordering: .relaxed)
+        return answer
       } catch {
         guard error.severity == .retriable else { throw error }
         failure = error
       }
       leaders = try newLeaders(of: topics, otherThan: leaders, until: deadline)
       guard monotonicMilliseconds() < deadline else { throw failure }
-      patience += Client.firstTryMilliseconds
+      tries += 1
     }
+  }
+
+  private func patience(ofTry index: Int) -> Int64 {
+    guard endedConnections == endedWhenAnswered.load(ordering: .relaxed) else {
+      return Client.firstTryMilliseconds * Int64(index + 1)
+    }
+    return index < Client.patientTriesMilliseconds.count ? Client.patientTriesMilliseconds[index] : .max
   }
 
   /// Returns as soon as others lead, or when it is time to ask the same ones again.

@@ -25,6 +25,8 @@ final class Client: @unchecked Sendable {
   private let topics = Mutex<[String: Topic]>([:])
   private let refusal = Mutex<(error: KafkaError, at: Int64)?>(nil)
   private let skipsClose: Bool
+  /// How many connections had ended when partitions' leaders last answered.
+  let endedWhenAnswered = Atomic(0)
   private let isAbandoned = Atomic(false)
 
   /// `@unchecked Sendable`: librdkafka's topic handle is safe to use from any thread; freed once, in `deinit`.
