@@ -36,7 +36,8 @@ public struct OutputTrail {
   ) throws(LogFailure) -> [TopicPartition: Reached] {
     var ends: [TopicPartition: Int64] = [:]
     let partitions = Set(partitions)
-    for topic in Set(partitions.map(\.topic)) {
+    // In an order of our own: a run must be the same each time, and a set's order is not.
+    for topic in Set(partitions.map(\.topic)).sorted() {
       for (number, bounds) in try log.bounds(of: topic) {
         let partition = TopicPartition(topic, number)
         // Of an empty one nothing was made.

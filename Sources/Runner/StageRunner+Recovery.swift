@@ -10,7 +10,7 @@ extension StageRunner {
     laps.end()
     let committed = try worker.committed(partitions)
     laps.end()
-    if books == nil { try refuseLostOffsets(partitions.filter { committed[$0] ?? nil == nil }, worker) }
+    try refuseLostOffsets(partitions.filter { committed[$0] ?? nil == nil && positions?[$0]?.next == nil }, worker)
     var starts: [TopicPartition: Int64] = [:]
     for partition in partitions {
       let offset = committed[partition] ?? nil
@@ -57,17 +57,18 @@ extension StageRunner {
     }
   }
 
-  /// A stage without state has nothing but its group's offsets to tell how far it has come. Where there is none, and the log
-  /// holds what was made of the partition's records, the offset is gone.
+  /// Where neither the group nor a store knows how far the stage has come, and the log holds what was made of the partition's
+  /// records, the offset is gone, or the store with it.
   private func refuseLostOffsets(_ partitions: [TopicPartition], _ worker: any LogWorker) throws {
-    guard !partitions.isEmpty else { return }
+    guard !partitions.isEmpty, !settings.isReplay else { return }
     let trail = OutputTrail(stage: stage.name, output: stage.output, topics: settings.topics, log: log)
     let reached = try trail.positions(of: partitions)
     guard !reached.isEmpty else { return }
     // The offsets were read before the trail. Should somebody have committed between the two, this is done anew.
     let committed = try worker.committed(reached.keys.sorted())
     for (partition, reached) in reached.sorted(by: { $0.key < $1.key }) where committed[partition] ?? nil == nil {
-      throw RunnerFailure.inconsistent(Standing.lostOffset(of: partition, group: settings.group, reached))
+      throw RunnerFailure.inconsistent(
+        Standing.lostOffset(of: partition, group: settings.group, reached, hasState: stage.hasState))
     }
     throw LogFailure(.stale, "offsets of group \(settings.group) were committed while they were looked at")
   }

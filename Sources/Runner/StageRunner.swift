@@ -12,8 +12,8 @@ public struct RunnerSettings: Sendable {
   public var transactionTimeoutMilliseconds: Int64
   /// The groups of the stages before this one, by the topic that they work off, in the order of the way of a record.
   public var stagesBefore: [(group: String, topic: Topic)]
-  /// False in a replay: what the clock brought is in the log already.
-  public var schedules = true
+  /// In a replay what the clock brought is in the log already, and so is what the stage put out.
+  public var isReplay = false
 
   /// A batch takes what is there, up to this: measured, a transaction of thousands costs little more than one of a
   /// hundred, and more than this only adds memory and latency.
@@ -177,7 +177,7 @@ public final class StageRunner {
         }
         try wake(worker)
         let begin = pacing.milliseconds()
-        if settings.schedules, begin - lastSchedule >= schedulePause {
+        if !settings.isReplay, begin - lastSchedule >= schedulePause {
           try schedule(worker, books)
           lastSchedule = pacing.milliseconds()
           schedulePause = RunnerSettings.pauseAfterSchedule(of: lastSchedule - begin)

@@ -58,7 +58,7 @@ public enum Standing: Sendable, Hashable {
 
   /// What is wrong where a group has no offset and the log holds what its stage made of the partition's records.
   public static func lostOffset(
-    of partition: TopicPartition, group: String, _ reached: OutputTrail.Reached
+    of partition: TopicPartition, group: String, _ reached: OutputTrail.Reached, hasState: Bool
   ) -> String {
     let found =
       "\(partition): the group \(group) has no offset, but the log holds what was made of the records before "
@@ -67,6 +67,12 @@ public enum Standing: Sendable, Hashable {
       return "\(found) The partition ends at \(reached.end): it is an older copy, or the topic was made anew. Restore "
         + "the newest log. Where the records are gone for good, the group's offset decides which of those that came "
         + "since are worked on: set it to 0 for all of them."
+    }
+    if hasState {
+      return
+        "\(found) The store has worked on none of them: it is new, or another one. Give the stage the store and the group "
+        + "that it had, or rebuild the store with `purchases replay` and set the group's offsets to its positions. From 0 on, "
+        + "everything would stand in the log twice."
     }
     return
       "\(found) The group's offsets are gone, or it is a new group where another one has worked. Set its offset to "

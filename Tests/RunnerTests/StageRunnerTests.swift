@@ -185,7 +185,8 @@ import Testing
     let partition = try #require(bench.records(.received).first).coordinates.topicPartition
     let stood = try #require(bench.log.committed(group: "tests", topic: partition.topic)[partition.partition])
     #expect(
-      failure == .inconsistent(Standing.lostOffset(of: partition, group: "gone", .init(next: stood, end: 4))),
+      failure
+        == .inconsistent(Standing.lostOffset(of: partition, group: "gone", .init(next: stood, end: 4), hasState: false)),
       "it stood at \(stood)")
     #expect(try outputs() == 3)
     try bench.commit([partition: stood], group: "gone")
@@ -227,6 +228,25 @@ import Testing
       return
     }
     #expect(reason.contains("ends at 1") && !reason.contains("goes on there"), "\(reason)")
+  }
+
+  /// A new store and a new group beside a log that the stage has filled: it would all stand there twice.
+  @Test func aNewStoreAndANewGroupOnALogThatWasWorkedOnStopTheStage() throws {
+    let bench = try RunnerBench()
+    try bench.publish(.owned, Self.load)
+    try bench.run(TallyStage())
+    let outputs = try bench.records(.entitlements).count
+    bench.store.close()
+    bench.store = SQLiteStore(path: bench.folder.appendingPathComponent("another").path)
+    try bench.store.migrate()
+    let failure = failure { try bench.run(TallyStage(), settings: bench.settings(group: "another")) }
+    guard case .inconsistent(let reason) = failure else {
+      Issue.record("stopped for another reason: \(String(describing: failure))")
+      return
+    }
+    #expect(reason.contains("The store has worked on none of them") && reason.contains("purchases replay"))
+    #expect(try bench.records(.entitlements).count == outputs)
+    #expect(try bench.tally("account-0") == nil, "nothing was written")
   }
 
   @Test func aStoreOfAnotherGroupIsRefused() throws {
@@ -311,7 +331,7 @@ import Testing
     bench.store = SQLiteStore(path: bench.folder.appendingPathComponent("shadow").path)
     try bench.store.migrate()
     var settings = bench.settings(group: "replay")
-    settings.schedules = false
+    settings.isReplay = true
     let stop = StopSignal()
     let runner = StageRunner(
       stage: TallyStage(), log: replay, store: bench.store, settings: settings, clock: bench.clock,

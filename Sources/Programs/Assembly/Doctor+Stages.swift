@@ -78,22 +78,27 @@ extension Doctor {
         }
       }
     }
-    if !stage.hasState { look.problems += try lostOffsets(of: stage, group, topics, log, look.committed) }
+    if !stage.hasState || books != nil {
+      let positions = books?.positions ?? [:]
+      look.problems += try lostOffsets(of: stage, group, topics, log) {
+        look.committed[$0] == nil && positions[$0]?.next == nil
+      }
+    }
     return look
   }
 
   /// By the rule that the stage itself starts by.
   private func lostOffsets(
-    of stage: StageName, _ group: String, _ topics: [Topic], _ log: any EventLog, _ committed: [TopicPartition: Int64]
+    of stage: StageName, _ group: String, _ topics: [Topic], _ log: any EventLog, _ isUnknown: (TopicPartition) -> Bool
   ) throws(LogFailure) -> [String] {
     var without: [TopicPartition] = []
     for topic in topics.map(deployment.topics.name) {
       without += (0..<(try log.partitionCount(of: topic))).map { TopicPartition(topic, $0) }
-        .filter { committed[$0] == nil }
+        .filter(isUnknown)
     }
     let trail = OutputTrail(stage: stage, output: stage.output, topics: deployment.topics, log: log)
     return try trail.positions(of: without).sorted { $0.key < $1.key }
-      .map { Standing.lostOffset(of: $0.key, group: group, $0.value) }
+      .map { Standing.lostOffset(of: $0.key, group: group, $0.value, hasState: stage.hasState) }
   }
 
   private func findings(_ look: Look, _ check: String, _ stage: StageName, hasStore: Bool) -> [Finding] {

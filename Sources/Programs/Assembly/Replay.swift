@@ -36,7 +36,7 @@ public struct Replay {
     reader.close()
     let replay = try ReplayLog(source: log, topics: topics, resumed: resumed)
     var settings = RunnerSettings(topics: deployment.topics, group: Self.group, instance: Self.group)
-    settings.schedules = false
+    settings.isReplay = true
     let handed = Handed(
       StageRunner(
         stage: stage, log: replay, store: store, settings: settings, clock: deployment.clock,
