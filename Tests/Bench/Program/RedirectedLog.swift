@@ -8,13 +8,16 @@ final class RedirectedLog: EventLog {
   private let real: any EventLog
   private let prefix: String
   private let scratch: String
+  private let outputs: Set<String>
   let course: Course
 
   /// - Parameters:
   ///   - prefix: of the topics as the stage names them.
   ///   - scratch: put in its place on the way out.
-  init(_ real: any EventLog, prefix: String, scratch: String, course: Course) {
+  ///   - outputs: the topics that the stage only writes to. It asks them how far it had come, and each run is a new one.
+  init(_ real: any EventLog, prefix: String, scratch: String, outputs: Set<String>, course: Course) {
     self.real = real
+    self.outputs = outputs
     self.prefix = prefix
     self.scratch = scratch
     self.course = course
@@ -33,7 +36,9 @@ final class RedirectedLog: EventLog {
   func committed(group: String, topic: String) throws(LogFailure) -> [Int32: Int64] {
     try real.committed(group: group, topic: topic)
   }
-  func bounds(of topic: String) throws(LogFailure) -> [Int32: OffsetBounds] { try real.bounds(of: topic) }
+  func bounds(of topic: String) throws(LogFailure) -> [Int32: OffsetBounds] {
+    outputs.contains(topic) ? [:] : try real.bounds(of: topic)
+  }
   func offset(of partition: TopicPartition, at instant: Instant) throws(LogFailure) -> Int64? {
     try real.offset(of: partition, at: instant)
   }

@@ -26,13 +26,16 @@ struct StageRun {
       for bounds in try log.bounds(of: Self.topics.name(topic)).values { expected += Int(bounds.end - bounds.start) }
     }
     let course = Course(expected: expected)
+    let outputs = Set([stage.output, .parked, .quarantine]).subtracting(stage.inputs).map { Self.topics.name($0) }
     var settings = RunnerSettings(topics: Self.topics, group: group, instance: group)
     // Under the load of other programs a process may stand still for longer than a deployment would bear.
     settings.sessionTimeoutMilliseconds = 30_000
     settings.transactionTimeoutMilliseconds = 30_000
     let runner = Handed(
       StageRunner(
-        stage: stage, log: RedirectedLog(log, prefix: Self.topics.prefix, scratch: scratch, course: course),
+        stage: stage,
+        log: RedirectedLog(
+          log, prefix: Self.topics.prefix, scratch: scratch, outputs: Set(outputs), course: course),
         store: try opened(), settings: settings, clock: StillClock(),
         logger: Logger(clock: SystemClock(), minimum: .error), metrics: Metrics()))
     let worker = Worker<RunnerFailure?>(name: name.rawValue) {
