@@ -93,14 +93,18 @@ public struct OfflineVerification {
   }
 
   /// - Parameter proof: a compact JWS; white space at its end is passed over, for files end in a newline.
-  public mutating func run(
-    _ proof: [UInt8], kind: ProofKind?, at: Instant, line: Line? = nil
-  ) throws(UsageError) -> (outcome: Outcome, json: [UInt8]) {
+  mutating func verdict(on proof: [UInt8], kind: ProofKind?, at: Instant) throws(UsageError) -> Verdict {
     var trimmed = proof[...]
     while let last = trimmed.last, last == 0x0a || last == 0x0d || last == 0x20 { trimmed = trimmed.dropLast() }
     let proof = Array(trimmed)
     let claims = Claims(unverified: proof, butBundles: !bundles.isEmpty, butID: appAppleID != nil)
-    let verdict = try judge(for: claims).judge(proof, expecting: kind, at: at)
+    return try judge(for: claims).judge(proof, expecting: kind, at: at)
+  }
+
+  public mutating func run(
+    _ proof: [UInt8], kind: ProofKind?, at: Instant, line: Line? = nil
+  ) throws(UsageError) -> (outcome: Outcome, json: [UInt8]) {
+    let verdict = try verdict(on: proof, kind: kind, at: at)
     var writer = JSONWriter(reserving: 2048)
     writer.object { json in
       json.field("line", line?.number)

@@ -25,24 +25,29 @@ extension Setting {
     "device-id", "ID", "with --receipt: the device that it must be of, a UUID or a network address in hex")
   static let legacy = Setting(
     "legacy", "F", "a receipt of the oldest kind (property-list text, or base64 of it); - is standard input")
+  static let verdict = Setting(
+    "verdict", "F",
+    "with --jws: a recorded purchase.verified or purchase.rejected event, to be held against what the proof gets again")
   static let at = Setting("at", "TIME", "the time to speak of (RFC 3339; default now)")
 }
 
 extension Verb {
   static let verify = Verb(
     words: ["verify"], summary: "Judge proofs offline and print each verdict and its evidence as JSON",
-    settings: [.jws, .lines, .receipt, .legacy, .kind, .deviceID] + Setting.ofProof + [
+    settings: [.jws, .lines, .receipt, .legacy, .verdict, .kind, .deviceID] + Setting.ofProof + [
       .at.explained("the time to judge at (RFC 3339; default now)")
     ],
     examples: [
       "purchases verify --jws transaction.jws --bundle-id com.example.app",
       "purchases verify --jws - --anchor root.der --environment Sandbox < notification.jws",
       "purchases verify --receipt receipt.b64 --bundle-id com.example.app",
+      "purchases verify --verdict event.json --jws transaction.jws --bundle-id com.example.app",
       "purchases verify --lines proofs.txt --bundle-id com.example.app > verdicts.ndjson",
     ],
     statuses: [
       (ExitStatus.refused, "with --lines, some lines were no proof"), (ExitStatus.rejected, "of one proof, rejected"),
       (ExitStatus.pending, "of one proof, pending"),
+      (ExitStatus.found, "with --verdict, the proof gets another verdict than the recorded one"),
     ]
   ) { call in
     let given = [Setting.jws, .lines, .receipt, .legacy].filter { call.values.text($0) != nil }
@@ -50,11 +55,21 @@ extension Verb {
       throw UsageError(
         "purchases verify: needs one of --jws F, --lines F, --receipt F and --legacy F (- is standard input)")
     }
+    guard call.values.text(.verdict) == nil || given[0] == .jws else {
+      throw UsageError("--verdict: goes with --jws F, the proof that the topic received keeps")
+    }
     if given[0] == .receipt || given[0] == .legacy { return try judgeReceipt(call, given[0]) }
     guard call.values.text(.deviceID) == nil else {
       throw UsageError("--device-id: goes with --receipt, since a signed transaction is of no device")
     }
     let path = call.values.text(.jws)
+    if let recorded = call.values.text(.verdict), let path {
+      var verification = try OfflineVerification(call.values)
+      let (agrees, json) = try RecordedVerdict(file: try Input.read(recorded, .verdict))
+        .judge(try Input.read(path, .jws), by: &verification)
+      Output.bytes(json)
+      return agrees ? 0 : ExitStatus.found
+    }
     let lines = call.values.text(.lines)
     var verification = try OfflineVerification(call.values)
     let kind = try OfflineVerification.kind(call.values.text(.kind))
