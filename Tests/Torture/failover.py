@@ -176,10 +176,12 @@ class Plain:
     def _copy_in_one_session(self):
         from confluent_kafka import Consumer, KafkaException, Producer
 
+        # After it polls go on empty, and what a callback raises does not always reach who polls.
+        ends = []
+
         def tell(error):
-            # Polls go on empty after it.
             if error.fatal():
-                raise KafkaException(error)
+                ends.append(error)
 
         consumer = Consumer(
             {
@@ -196,6 +198,8 @@ class Plain:
             producer.init_transactions(60)
             while not self.stopping.is_set():
                 messages = [message for message in consumer.consume(1000, 0.02) if message.error() is None]
+                if ends:
+                    raise KafkaException(ends[0])
                 if not messages:
                     continue
                 producer.begin_transaction()
@@ -228,7 +232,9 @@ def records(place, topic, stopping):
         {**QUIET, "bootstrap.servers": servers(place), "group.id": "failover-reader", "enable.auto.commit": False, "isolation.level": "read_committed"}
     )
     try:
-        partitions = consumer.list_topics(topic, 60).topics[topic].partitions
+        # A topic that was made just now shows without its partitions at first.
+        while not (partitions := consumer.list_topics(topic, 60).topics[topic].partitions) and not stopping.is_set():
+            time.sleep(0.1)
         consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
         while not stopping.is_set():
             message = consumer.poll(0.2)
