@@ -81,6 +81,10 @@ public struct AppleSettings: Sendable {
     return ServerAPI(settings, key: try key(), clock: clock, alarms: alarms)
   }
 
+  /// For one call of `verifyReceipt`. Responders, the questions of a batch and the last call's second side must be over before the
+  /// group gives the stage's partitions away: 9, 10 and 10 s of 30 by default.
+  private static let receiptSeconds = 5.0
+
   /// A client of `verifyReceipt`, which asks the environment's own side first.
   public func receipts(clock: any Clock, alarms: @escaping StoreAlarms) throws(UsageError) -> ReceiptClient {
     let own = ReceiptClient.Settings()
@@ -90,7 +94,7 @@ public struct AppleSettings: Sendable {
     return ReceiptClient(
       ReceiptClient.Settings(
         hosts: hosts, first: try side(), secret: values.text(.sharedSecret).map(Secret.init),
-        caFile: values.text(.appleCA)), clock: clock, alarms: alarms)
+        totalSeconds: Self.receiptSeconds, caFile: values.text(.appleCA)), clock: clock, alarms: alarms)
   }
 
   /// The port of the verification stage to Apple; nil where Apple knows nothing of the environment.
