@@ -41,14 +41,22 @@ def doctored(topic, change):
     found = copy.copy(genuine())
     records = found.topics[topic]
     partition = max({record.partition for record in records}, key=[record.partition for record in records].count)
-    inside = change([record for record in records if record.partition == partition])
+    inside = [record for record in records if record.partition == partition]
+    if change is lost:
+        # One that something came of: of one that led to nothing, only the tree knows. Which lies in the middle is chance.
+        inside = lost(inside, {checker.source(record) for records in found.topics.values() for record in records})
+    else:
+        inside = change(inside)
     others = [record for record in records if record.partition != partition]
     found.topics = {**found.topics, topic: sorted(others + inside, key=lambda record: (record.partition, record.offset))}
     return found
 
 
-def lost(records):
-    return records[: len(records) // 2] + records[len(records) // 2 + 1 :]
+def lost(records, sources):
+    """Without the middle one of those that others name as their source; of all, where nobody does."""
+    named = [place for place, record in enumerate(records) if record.place in sources] or list(range(len(records)))
+    place = named[len(named) // 2]
+    return records[:place] + records[place + 1 :]
 
 
 def doubled(records):

@@ -79,6 +79,12 @@ def _origin(record, prefix):
     return stage, topic.removeprefix(prefix), int(partition), int(offset), index, count
 
 
+def source(record, prefix="purchases."):
+    """The place of the record that it was made from, where it names one."""
+    found = _origin(record, prefix)
+    return found and f"{found[1]}/{found[2]}/{found[3]}"
+
+
 def _outputs(evidence, faults, prefix):
     """Each input's outputs: whole, each there once, and from a record that is there."""
     stored = {record.place for records in evidence.topics.values() for record in records}
