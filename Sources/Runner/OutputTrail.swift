@@ -1,8 +1,8 @@
 import PurchasesContracts
 import PurchasesCore
 
-/// How far a stage has come, as the log itself tells: what it put out names the records that it was made from. A stage
-/// without state has no store to ask when its group's offsets are gone.
+/// How far a stage has come, as the log itself tells: what it put out names the records that it was made from. Asked where
+/// neither the group nor a store knows.
 public struct OutputTrail {
   private let stage: StageName
   private let outputs: [Topic]

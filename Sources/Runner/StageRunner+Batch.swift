@@ -192,13 +192,15 @@ extension StageRunner {
     return outcome
   }
 
-  /// What Apple says about a batch. Nothing is locked or open meanwhile, in no log and no store.
+  /// What Apple says about a batch. Nothing of it is locked or open meanwhile, in no log and no store; the batch before it may
+  /// still be committing, on a thread of its own.
   private func answers(for segment: [Incoming], _ now: Instant) -> [AppStoreQuestion: AppStoreAnswer] {
     guard let appStore else { return [:] }
-    var questions: Set<AppStoreQuestion> = []
-    for record in segment where Self.canDecide(record, stage) {
-      questions.formUnion(stage.questions(record, Self.moment(of: record, now)))
+    let stage = stage
+    let asked = Cores.map(segment) { record in
+      Self.canDecide(record, stage) ? stage.questions(record, Self.moment(of: record, now)) : []
     }
+    let questions = Set(asked.joined())
     return questions.isEmpty ? [:] : appStore.answers(to: Array(questions))
   }
 

@@ -9,6 +9,12 @@ public enum Files {
     do { return try read(path) } catch { throw UsageError("--\(setting.name) \(path): can't be read: \(error.reason)") }
   }
 
+  /// Files end in a newline, which is no part of the proof in them.
+  static func withoutTrailingSpace(_ bytes: [UInt8]) -> [UInt8] {
+    let end = bytes.lastIndex { $0 != 0x0a && $0 != 0x0d && $0 != 0x20 }.map { $0 + 1 } ?? 0
+    return Array(bytes[..<end])
+  }
+
   /// What the system says of a call that failed.
   struct SystemFailure: Error {
     let reason: String

@@ -33,14 +33,10 @@ public struct OfflineReceipt {
     }
     do {
       if let environment, environment.isSignedLocally {
-        var certificates: [(label: String, der: [UInt8])] = []
-        for path in values.texts(.anchor) { certificates.append((path, try Files.read(path, .anchor))) }
-        guard !certificates.isEmpty else {
-          throw UsageError("--anchor: \(environment.rawValue) needs the certificate that it signs with")
-        }
         judge = ProofJudge(
           try VerificationSettings(
-            apps: apps, environments: [environment], localCertificates: try PinnedCertificates(certificates)))
+            apps: apps, environments: [environment],
+            localCertificates: try TrustSettings.localAnchors(values, environment)))
       } else {
         judge = ProofJudge(
           try VerificationSettings(
@@ -69,9 +65,7 @@ public struct OfflineReceipt {
   /// The text that a client sends. A sequence of a long or open length is no text.
   private static func text(_ file: [UInt8]) -> [UInt8] {
     if file.count > 1, file[0] == BERValue.Tag.sequence, file[1] >= 0x80 { return Array(Base64.encode(file).utf8) }
-    var trimmed = file[...]
-    while let last = trimmed.last, last == 0x0a || last == 0x0d || last == 0x20 { trimmed = trimmed.dropLast() }
-    return Array(trimmed)
+    return Files.withoutTrailingSpace(file)
   }
 
   private static func bundleID(unverified receipt: [UInt8]) -> String? {

@@ -22,14 +22,7 @@ public struct OfflineVerification {
     appAppleID = try values.number(.appAppleID, 1...Int64.max)
     let environments: Set<Environment> = environment.map { [$0] } ?? [.production, .sandbox]
     if let environment, environment.isSignedLocally {
-      // What signs for Xcode is one certificate of its own: here the anchor is that certificate.
-      var certificates: [(label: String, der: [UInt8])] = []
-      for path in values.texts(.anchor) { certificates.append((path, try Files.read(path, .anchor))) }
-      guard !certificates.isEmpty else {
-        throw UsageError("--anchor: \(environment.rawValue) needs the certificate that it signs with")
-      }
-      let pinned: PinnedCertificates
-      do { pinned = try PinnedCertificates(certificates) } catch { throw UsageError("\(error)") }
+      let pinned = try TrustSettings.localAnchors(values, environment)
       settings = { try VerificationSettings(apps: $0, environments: environments, localCertificates: pinned) }
     } else {
       let anchors = try TrustSettings.anchors(values) ?? AppleRoots.storeKit
@@ -94,9 +87,7 @@ public struct OfflineVerification {
 
   /// - Parameter proof: a compact JWS; white space at its end is passed over, for files end in a newline.
   mutating func verdict(on proof: [UInt8], kind: ProofKind?, at: Instant) throws(UsageError) -> Verdict {
-    var trimmed = proof[...]
-    while let last = trimmed.last, last == 0x0a || last == 0x0d || last == 0x20 { trimmed = trimmed.dropLast() }
-    let proof = Array(trimmed)
+    let proof = Files.withoutTrailingSpace(proof)
     let claims = Claims(unverified: proof, butBundles: !bundles.isEmpty, butID: appAppleID != nil)
     return try judge(for: claims).judge(proof, expecting: kind, at: at)
   }

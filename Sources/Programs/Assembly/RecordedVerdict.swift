@@ -61,9 +61,7 @@ public struct RecordedVerdict {
     let (judged, judgedEnvironment, again) = Self.told(verdict)
     hold("proof", evidence["proof"]?.string, again["proof"]?.string)
     hold("verifier", evidence["verifier"]?.string, again["verifier"]?.string)
-    for field in ["signedDate"] {
-      hold(field, evidence[field]?.int64.map(String.init), again[field]?.int64.map(String.init))
-    }
+    hold("signedDate", evidence["signedDate"]?.int64.map(String.init), again["signedDate"]?.int64.map(String.init))
     for field in ["chain", "anchor"] { hold(field, evidence[field]?.string, again[field]?.string) }
     if let environment { hold("environment", environment, judgedEnvironment) }
     let restsOn = restsOn

@@ -43,6 +43,19 @@ public struct TrustSettings {
     return environment
   }
 
+  /// What signs for Xcode and local testing is one certificate of its own: where one proof is judged, the anchor is that
+  /// certificate.
+  static func localAnchors(
+    _ values: SettingValues, _ environment: Environment
+  ) throws(UsageError) -> PinnedCertificates {
+    var certificates: [(label: String, der: [UInt8])] = []
+    for path in values.texts(.anchor) { certificates.append((path, try Files.read(path, .anchor))) }
+    guard !certificates.isEmpty else {
+      throw UsageError("--anchor: \(environment.rawValue) needs the certificate that it signs with")
+    }
+    do { return try PinnedCertificates(certificates) } catch { throw UsageError("\(error)") }
+  }
+
   static func anchors(_ values: SettingValues, _ setting: Setting = .anchor) throws(UsageError) -> TrustAnchors? {
     var sources: [(label: String, der: [UInt8])] = []
     for path in values.texts(setting) { sources.append((path, try Files.read(path, setting))) }

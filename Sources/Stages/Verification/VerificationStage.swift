@@ -3,7 +3,8 @@ import PurchasesCore
 import PurchasesJSON
 
 /// Gives each proof of the topic `received` its verdict, and passes facts without a proof on. One event in `verified` per
-/// record; what can't be told yet waits in `parked`. Keeps no state, and what only Apple knows it is handed: a replay comes to the same verdicts.
+/// record; what can't be told yet waits in `parked`. Keeps no state, and what only Apple knows it is handed: a replay comes to
+/// the same verdicts.
 public struct VerificationStage: Stage {
   public let judge: ProofJudge
 
@@ -12,13 +13,32 @@ public struct VerificationStage: Stage {
   public var name: StageName { .verification }
   public var inputs: [Topic] { [.received, .parked] }
 
+  public func read(_ record: Incoming) -> (any Sendable)? { Reading(record) }
+
+  /// A record, parsed once for its questions and its verdict.
+  private enum Reading: Sendable {
+    case event(ReceivedEvent, data: [UInt8], subject: String?)
+    /// Why it can't be processed.
+    case unreadable(String)
+
+    init(_ record: Incoming) {
+      guard let envelope = record.event else {
+        self = .unreadable("headers: can't be read")
+        return
+      }
+      guard let data = record.stored.record.value else {
+        self = .unreadable("value: is missing")
+        return
+      }
+      do throws(FieldFailure) {
+        let event = try ReceivedEvent(type: envelope.type, fields: Fields(fromOutside: data))
+        self = .event(event, data: data, subject: VerificationStage.subject(event, data, envelope))
+      } catch { self = .unreadable(error.description) }
+    }
+  }
+
   public func questions(_ record: Incoming, _ moment: Moment) -> [AppStoreQuestion] {
-    guard let envelope = record.event, let data = record.stored.record.value else { return [] }
-    guard judge.settings.revocation != .off else { return oldest(envelope.type, data) }
-    guard
-      let fields = try? Fields(fromOutside: data),
-      let event = try? ReceivedEvent(type: envelope.type, fields: fields)
-    else { return [] }
+    guard case .event(let event, _, _) = record.reading as? Reading ?? Reading(record) else { return [] }
     switch event {
     case .payment(let payment):
       var questions: [AppStoreQuestion] = []
@@ -37,30 +57,17 @@ public struct VerificationStage: Stage {
     }
   }
 
-  /// What there is to ask where no responder is asked: nearly every record has nothing, and is not read twice for it.
-  private func oldest(_ type: EventType, _ data: [UInt8]) -> [AppStoreQuestion] {
-    guard type == .paymentPurchased || type == .paymentRestored,
-      let receipt = (try? JSONDocument(parsing: data))?.root["appReceipt"]?.utf8,
-      let question = judge.verifyReceiptQuestion(receipt)
-    else { return [] }
-    return [question]
-  }
-
   public func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
-    guard let envelope = record.event else { return [.quarantine(reason: "headers: can't be read", alarm: nil)] }
-    guard let data = record.stored.record.value else { return [.quarantine(reason: "value: is missing", alarm: nil)] }
-    do throws(FieldFailure) {
-      let event = try ReceivedEvent(type: envelope.type, fields: Fields(fromOutside: data))
+    switch record.reading as? Reading ?? Reading(record) {
+    case .unreadable(let reason): return [.quarantine(reason: reason, alarm: nil)]
+    case .event(let event, let data, let subject):
       let context = Context(
-        record: record, event: event, data: data, subject: Self.subject(event, data, envelope), moment: moment,
-        facts: facts)
+        record: record, event: event, data: data, subject: subject, moment: moment, facts: facts)
       switch event {
       case .payment(let payment): return self.payment(payment, context)
       case .notified(let notified): return notification(notified, context)
       case .restore, .claimed, .spendRequested, .ordered, .operatorActed: return noted(context)
       }
-    } catch {
-      return [.quarantine(reason: error.description, alarm: nil)]
     }
   }
 

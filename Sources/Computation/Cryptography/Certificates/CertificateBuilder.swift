@@ -31,8 +31,8 @@ public struct CertificateBuilder: Sendable {
     /// A GeneralName: [2] IA5String, or [7] OCTET STRING.
     var der: [UInt8] {
       switch self {
-      case .name(let name): [0x82, UInt8(name.utf8.count)] + Array(name.utf8)
-      case .address(let a, let b, let c, let d): [0x87, 4, a, b, c, d]
+      case .name(let name): BERValue.encode(0x82, Array(name.utf8)[...])
+      case .address(let a, let b, let c, let d): BERValue.encode(0x87, [a, b, c, d])
       }
     }
   }
@@ -128,8 +128,7 @@ public struct CertificateBuilder: Sendable {
     if let responder { add("1.3.6.1.5.5.7.1.1", critical: false, value: Self.access(responder), to: certificate) }
     if !hosts.isEmpty {
       let names = hosts.flatMap(\.der)
-      precondition(names.count < 128, "more host names than a certificate of tests needs")
-      add("2.5.29.17", critical: false, value: [0x30, UInt8(names.count)] + names, to: certificate)
+      add("2.5.29.17", critical: false, value: BERValue.encode(BERValue.Tag.sequence, names[...]), to: certificate)
     }
     for oid in markers { add(oid, critical: false, value: [0x05, 0x00], to: certificate) }
     for oid in criticalMarkers { add(oid, critical: true, value: [0x05, 0x00], to: certificate) }
@@ -137,12 +136,11 @@ public struct CertificateBuilder: Sendable {
 
   /// Authority information access: one OCSP responder.
   private static func access(_ responder: String) -> [UInt8] {
-    func tagged(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
-      precondition(content.count < 0x80, "a responder's address of at most a hundred bytes")
-      return [tag, UInt8(content.count)] + content
-    }
     let ocsp: [UInt8] = [0x06, 0x08, 0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x30, 0x01]
-    return tagged(0x30, tagged(0x30, ocsp + tagged(0x86, Array(responder.utf8))))
+    // [6], a URI, primitive.
+    let description = ocsp + BERValue.encode(0x86, Array(responder.utf8)[...])
+    let one = BERValue.encode(BERValue.Tag.sequence, description[...])
+    return BERValue.encode(BERValue.Tag.sequence, one[...])
   }
 
   /// The first 160 bits of the SHA-256 of the public key's bits (RFC 7093).

@@ -34,6 +34,12 @@ public enum SHA256 {
       restart()
     }
 
+    /// Goes on from where the other one is.
+    init(copying other: Hasher) {
+      guard let context = EVP_MD_CTX_dup(other.context) else { preconditionFailure("out of memory") }
+      self.context = context
+    }
+
     deinit { EVP_MD_CTX_free(context) }
 
     public func update(_ bytes: [UInt8]) {
@@ -72,14 +78,19 @@ public enum SHA256 {
 
     /// The hash of everything since the start or the last call; the hasher is fresh again afterwards.
     public func finish() -> Hash256 {
-      let hash = withUnsafeTemporaryAllocation(byteCount: Hash256.byteCount, alignment: 8) { output in
+      let hash = end()
+      restart()
+      return hash
+    }
+
+    /// The same for a hasher that is of no use any more.
+    func end() -> Hash256 {
+      withUnsafeTemporaryAllocation(byteCount: Hash256.byteCount, alignment: 8) { output in
         precondition(
           EVP_DigestFinal_ex(context, output.assumingMemoryBound(to: UInt8.self).baseAddress, nil) == 1,
           "OpenSSL could not hash")
         return Hash256(loading: UnsafeRawBufferPointer(output))
       }
-      restart()
-      return hash
     }
 
     private func restart() {
