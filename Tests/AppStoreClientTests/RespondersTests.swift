@@ -3,6 +3,7 @@ import PurchasesContracts
 import PurchasesCore
 import PurchasesCryptography
 import PurchasesHTTPClient
+import PurchasesHTTPServer
 import PurchasesLocalAppStore
 import PurchasesTestKit
 import Testing
@@ -114,5 +115,27 @@ import Testing
     #expect(place.reason(.revocation(of: other.leaf.der, issuer: other.intermediate.der)).contains("no responder"))
     #expect(place.reason(.revocation(of: [1, 2], issuer: other.intermediate.der)).contains("can't be read"))
     #expect(place.server.asked == 0)
+  }
+
+  /// What the local App Store is told over HTTP, with no server of Apple's played beside the responder.
+  @Test func outagesAndRevocationsAreToldOverHTTP() throws {
+    let place = try Place()
+    let store = try AppStoreServer(
+      place.authority, settings: HTTPServer.Settings(), clock: place.clock, responder: place.server)
+    defer { _ = store.stop(within: 5) }
+    let client = HTTPClient()
+    func tell(_ method: String, _ path: String, _ body: String? = nil) throws -> Int {
+      try client.send(
+        HTTPCall(method, "http://127.0.0.1:\(store.port)/v1/\(path)", body: body.map { Array($0.utf8) })
+      ).status
+    }
+    #expect(try tell("POST", "outages", #"{"outage":"503","times":99,"path":"/ocsp"}"#) == 204)
+    #expect(place.reason(place.leaf).contains("status 503"))
+    #expect(try tell("DELETE", "outages") == 204)
+    #expect(try place.status(place.leaf) == .good)
+    #expect(try tell("POST", "revoked", #"{"serial":"\#(place.authority.authority.intermediate.serialHex)"}"#) == 204)
+    #expect(try place.status(place.intermediate) != .good)
+    #expect(try tell("POST", "revoked", "{}") == 400)
+    #expect(try tell("POST", "outages", #"{"outage":"503","path":"/inApps"}"#) == 404, "nobody plays that here")
   }
 }

@@ -11,6 +11,10 @@ extension AppStoreRoutes {
     case ("POST", "outages", 2) where isAboutResponder(request):
       guard let responder else { return problem(404, "no responder is played here") }
       return outage(request) { _ in responder.outages }
+    case ("DELETE", "outages", 2) where apple != nil || responder != nil:
+      apple?.outages.values.forEach { $0.clear() }
+      responder?.outages.clear()
+      return HTTPResponse(status: 204)
     default: break
     }
     guard let apple else { return problem(404, "Apple's servers are not played here") }
@@ -18,10 +22,6 @@ extension AppStoreRoutes {
     case ("POST", "books", 3): return keep(request, request.path[2], apple)
     case ("GET", "books", 3) where request.path[2] == "told": return told(request, apple)
     case ("POST", "outages", 2): return outage(request) { apple.outages[$0] }
-    case ("DELETE", "outages", 2):
-      for script in apple.outages.values { script.clear() }
-      responder?.outages.clear()
-      return HTTPResponse(status: 204)
     default: return problem(404, "there is nothing at this path")
     }
   }
