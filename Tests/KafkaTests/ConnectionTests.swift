@@ -234,6 +234,31 @@ struct KafkaConnectionTests {
     second.close(milliseconds: 10_000)
   }
 
+  /// With many partitions that a little comes into, one is always at its end: were that the end of each batch, batches would
+  /// be of a few records, and a stage that has fallen behind would stay behind.
+  @Test func theEndOfAPartitionDoesNotEndABatch() throws {
+    let topic = try topic("ends", partitions: 8)
+    let consumer = try KafkaConsumer(
+      settings: Broker.settings(["fetch.wait.max.ms": "5"]), group: Broker.fresh("g"))
+    try consumer.subscribe([topic])
+    try poll(consumer, until: { $0.count == 8 })
+    let producer = try KafkaProducer(settings: Broker.settings())
+    var mostEnds = 0
+    for _ in 0..<200 where mostEnds < 4 {
+      // Written one after the other, and fetched meanwhile: records and ends of partitions lie between each other.
+      for partition in Int32(0)..<8 {
+        try producer.send(OutgoingRecord(topic: topic, partition: partition, key: nil, value: [1]))
+        try producer.flush(milliseconds: Broker.askMilliseconds)
+      }
+      let polled = try consumer.poll(records: 1_000, milliseconds: 1_000)
+      #expect(polled.event == nil)
+      if !polled.records.isEmpty { mostEnds = max(mostEnds, polled.ends.count) }
+    }
+    #expect(mostEnds >= 4)
+    consumer.close(milliseconds: 5_000)
+    producer.close(milliseconds: 0)
+  }
+
   /// One poll of a member that takes what it is given from the start. Nil: the assignment did not change.
   @discardableResult
   func step(_ consumer: KafkaConsumer) throws -> [KafkaPartition]? {

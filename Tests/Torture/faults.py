@@ -171,7 +171,7 @@ class Faults:
             status = extra.stop()
             self.place.extra_ends.update({f"{name} {status}": count for status, count in extra.ends.items()})
             if status != 0:
-                raise RuntimeError(f"{name} ended with {status} after SIGTERM")
+                raise RuntimeError(f"{name} ended with {status} after SIGTERM: {extra.last_words()}")
         return f"{stage} {rounds} times"
 
     # Brokers, and the network to them.
@@ -605,7 +605,8 @@ class Faults:
 
         def damage():
             request = [ConsumerGroupTopicPartitions(group)]
-            found = persist(lambda: admin.list_consumer_group_offsets(request)[group]).topic_partitions
+            # A transaction of the stage that has just stopped may still be ending: its offsets count.
+            found = persist(lambda: admin.list_consumer_group_offsets(request, require_stable=True)[group]).topic_partitions
             kept.extend(partition for partition in found if partition.offset >= 0)
             persist(lambda: admin.delete_consumer_groups([group])[group])
 

@@ -165,9 +165,9 @@ class Place:
 
     def watch(self):
         for process in self._named([*STAGES, "gateway"]):
-            status = process.watch()
-            if status is not None:
-                say(f"{process.name} ended with {status} and was started again")
+            ended = process.watch()
+            if ended is not None:
+                say(f"{process.name} ended with {ended[0]} and was started again: {ended[1]}")
 
     def halt(self):
         """A planned stop of everything, one after the other would take the group's time each: all at once."""

@@ -11,6 +11,8 @@ import time
 CRASH_SECONDS = 15
 # A process that was told to stop and has not after this hangs.
 STOP_SECONDS = 60
+# Of the line of its log in which a process that ended says why.
+LAST_WORDS = 500
 
 
 def say(text):
@@ -41,14 +43,19 @@ class Process:
             )
 
     def watch(self):
-        """Starts it again where it has ended; answers the status it ended with."""
+        """Starts it again where it has ended; answers the status it ended with, and the last that it said."""
         with self.lock:
             status = self.child.poll()
             if status is None or not self.is_wanted:
                 return None
             self.ends[status] += 1
+            said = self.last_words()
             self._start()
-            return status
+            return status, said
+
+    def last_words(self):
+        lines = self.log.read_text(errors="replace").splitlines()
+        return lines[-1][:LAST_WORDS] if lines else "nothing"
 
     def kill(self):
         with self.lock:

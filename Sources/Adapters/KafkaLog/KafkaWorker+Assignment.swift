@@ -31,7 +31,6 @@ extension KafkaWorker {
     for (partition, offset) in wanted { positions[partition] = offset }
     paused.subtract(wanted.keys)
     atEnd.subtract(wanted.keys)
-    if case .endOfPartition(let partition, _)? = held, wanted[partition] != nil { held = nil }
     let new = wanted.filter { moved[$0.key] == nil }
     if !moved.isEmpty, !seek(moved) {
       // Not in a state to be moved (still being started): hand it over anew.

@@ -22,6 +22,8 @@ final class KafkaWorker: LogWorker {
   var positions: [KafkaPartition: Int64] = [:]
   var paused: Set<KafkaPartition> = []
   var atEnd: Set<KafkaPartition> = []
+  /// A partition came to its end, and nobody has been told yet.
+  private var endIsNew = false
   private var current: GroupMembership?
   var held: KafkaConsumer.Event?
   var mustAnswer = false
@@ -100,7 +102,8 @@ final class KafkaWorker: LogWorker {
         if let polled = try handle(event) { return polled }
         continue
       }
-      let left = Int32(clamping: max(0, deadline - KafkaClock.milliseconds()))
+      // All that was asked for has been read: no need to sit out the wait.
+      let left = endIsNew && isAtEnd ? 0 : Int32(clamping: max(0, deadline - KafkaClock.milliseconds()))
       let polled: KafkaConsumer.Polled
       do throws(KafkaError) {
         polled = try consumer.poll(records: limit, bytes: KafkaWorker.batchBytes, milliseconds: left)
@@ -109,12 +112,22 @@ final class KafkaWorker: LogWorker {
       }
       held = polled.event
       let records = accept(polled.records)
+      // Those that were paused or moved after they were fetched have no end yet.
+      for partition in polled.ends where positions[partition] != nil && !paused.contains(partition) {
+        atEnd.insert(partition)
+        endIsNew = true
+      }
       if !records.isEmpty, let membership = current { return .records(records, membership.token) }
-      if held == nil, KafkaClock.milliseconds() >= deadline { return idle() }
+      if held == nil, endIsNew && isAtEnd || KafkaClock.milliseconds() >= deadline { return idle() }
     }
   }
 
-  private func idle() -> Polled { .idle(atEnd: Set(atEnd.map { TopicPartition($0) })) }
+  private var isAtEnd: Bool { positions.keys.allSatisfy { atEnd.contains($0) || paused.contains($0) } }
+
+  private func idle() -> Polled {
+    endIsNew = false
+    return .idle(atEnd: Set(atEnd.map { TopicPartition($0) }))
+  }
 
   /// Leaves out what was fetched before a partition was paused, moved or let go.
   private func accept(_ records: [FetchedRecord]) -> [StoredRecord] {
@@ -157,11 +170,6 @@ final class KafkaWorker: LogWorker {
         return nil
       }
       return .revoked(partitions.map { TopicPartition($0) }.sorted(), lost: lost)
-    case .endOfPartition(let partition, _):
-      guard positions[partition] != nil, !paused.contains(partition) else { return nil }
-      atEnd.insert(partition)
-      // All that was asked for has been read: no need to sit out the wait.
-      return positions.keys.allSatisfy { atEnd.contains($0) || paused.contains($0) } ? idle() : nil
     case .failed(let error, let partition):
       return try fail(error, partition)
     }

@@ -15,8 +15,6 @@ public final class KafkaConsumer: @unchecked Sendable {
     /// The group takes partitions back, and waits until we answer with `release`. Lost: they are another member's
     /// already, and whatever is under way for them must be dropped.
     case revoked([KafkaPartition], lost: Bool)
-    /// Every committed record before this offset has been read.
-    case endOfPartition(KafkaPartition, offset: Int64)
     /// Retriable: go on polling. Fatal: throw the consumer away. Partition: where one is concerned.
     case failed(KafkaError, KafkaPartition?)
   }
@@ -24,6 +22,8 @@ public final class KafkaConsumer: @unchecked Sendable {
   /// Records in order, and what followed them.
   public struct Polled: Sendable {
     public var records: [FetchedRecord] = []
+    /// Partitions of which every committed record has been read.
+    public var ends: Set<KafkaPartition> = []
     public var event: Event?
   }
 
@@ -65,16 +65,20 @@ public final class KafkaConsumer: @unchecked Sendable {
     try KafkaError.check(rd_kafka_subscribe(client.pointer, list.pointer), "subscribing to \(topics)")
   }
 
-  /// Waits up to so long for the first record or event, then takes what is there. An event ends the batch.
+  /// Waits up to so long for the first record or event, then takes what is there. An event ends the batch. The end of a
+  /// partition does not: with many partitions that a little comes into all the time, one of them is always at its end, and
+  /// batches would be so small that the stage falls behind for good.
   public func poll(records limit: Int, bytes: Int = .max, milliseconds: Int32) throws(KafkaError) -> Polled {
     guard let source else { throw .closed("consumer") }
     var polled = Polled()
     var size = 0
     source.forgetTopics()
     while polled.records.count < limit, size < bytes {
-      guard let happening = source.next(milliseconds: polled.records.isEmpty ? milliseconds : 0) else { break }
+      let isEmpty = polled.records.isEmpty && polled.ends.isEmpty
+      guard let happening = source.next(milliseconds: isEmpty ? milliseconds : 0) else { break }
       switch happening {
       case .record(let record, let bytes):
+        if !polled.ends.isEmpty { polled.ends.remove(record.source) }
         polled.records.append(record)
         size += bytes
         continue
@@ -84,7 +88,9 @@ public final class KafkaConsumer: @unchecked Sendable {
       case .rebalanceFailed(let error):
         rd_kafka_assign(client.pointer, nil)
         polled.event = .failed(error, nil)
-      case .end(let partition, let offset): polled.event = .endOfPartition(partition, offset: offset)
+      case .end(let partition, _):
+        polled.ends.insert(partition)
+        continue
       case .failed(let error, let partition): polled.event = .failed(error, partition)
       }
       break

@@ -14,6 +14,7 @@ public final class Service: Sendable {
   private let store: (any Store)?
   private let stages: [RunningStage]
   private let stop: StopSignal
+  private let beginning: Beginning
   private let parts = Mutex(Parts())
 
   private struct Parts {
@@ -41,6 +42,9 @@ public final class Service: Sendable {
     }
   }
 
+  /// The stop was asked for before all was open, while something could not be reached: an end as good as any other.
+  public struct Stopped: Error {}
+
   /// How long the gateway may take for the requests in hand when it is stopped: above a delivery in a healthy cluster.
   static let gatewayStopSeconds = 10.0
   static let producerStopMilliseconds: Int64 = 10_000
@@ -50,17 +54,24 @@ public final class Service: Sendable {
   /// - Parameters:
   ///   - catalogue: what the entitlements stage works by; it is kept in the store for those who read it.
   ///   - appStore: whom the stages may ask what only Apple knows; nil where nobody may.
+  ///   - isPatient: whether a log or a store that can't be reached is waited for, for a minute.
   public init(
     _ deployment: Deployment, stages: [any Stage], catalogue: CatalogueFile?, appStore: (any AppStore)? = nil,
-    stop: StopSignal
+    isPatient: Bool = false, stop: StopSignal
   ) throws {
     self.deployment = deployment
     self.stop = stop
-    log = try deployment.openLogWithTopics()
-    store = stages.contains(where: \.hasState) ? try deployment.openStore() : nil
-    if let store, let catalogue {
-      try KeptCatalogue.keep(
-        catalogue, at: deployment.clock.now(), in: store, group: deployment.group(.entitlements))
+    let beginning = Beginning(stop: stop, logger: deployment.logger, isPatient: isPatient)
+    self.beginning = beginning
+    log = try beginning.open("log") { try deployment.openLogWithTopics() }
+    store = try beginning.open("store") {
+      guard stages.contains(where: \.hasState) else { return nil }
+      let store = try deployment.openStore()
+      if let catalogue {
+        try KeptCatalogue.keep(
+          catalogue, at: deployment.clock.now(), in: store, group: deployment.group(.entitlements))
+      }
+      return store
     }
     var started: [RunningStage] = []
     for stage in stages {
@@ -96,8 +107,9 @@ public final class Service: Sendable {
   public func openGateway(_ settings: Gateway.Settings) throws -> UInt16 {
     let producer = try log.producer()
     // The stages may run elsewhere; their answers are in the store all the same.
-    let store = try self.store ?? deployment.openStore()
-    let reader = try store.reader()
+    let reader = try beginning.open("store") {
+      try (store ?? deployment.openStore()).reader()
+    }
     let metrics = deployment.metrics
     let probes = Gateway.Probes(
       dead: { [self] in dead }, unready: { [self] in unready }, metrics: { [self] in measured },

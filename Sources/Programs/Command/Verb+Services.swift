@@ -53,8 +53,13 @@ extension Verb {
       names.contains(.verification)
       ? try AppleSettings(call.values).desk(
         clock: deployment.clock, alarms: AppleSettings.alarms(deployment.logger, deployment.metrics)) : nil
-    let service = try Service(
-      deployment, stages: try factory.stages(names), catalogue: catalogue, appStore: appStore, stop: stop)
+    let made = try factory.stages(names)
+    let service: Service
+    do {
+      service = try Service(
+        deployment, stages: made, catalogue: catalogue, appStore: appStore,
+        isPatient: !call.values.flag(.untilIdle), stop: stop)
+    } catch is Service.Stopped { return 0 }
     do {
       if gateway {
         let settings = try GatewaySettings(call.values, deployment).settings
@@ -67,8 +72,10 @@ extension Verb {
       }
       if try call.values.flag(.untilIdle) { try service.waitUntilIdle() } else { stop.wait() }
     } catch {
-      _ = service.close()
-      throw error
+      let failure = service.close()
+      guard error is Service.Stopped else { throw error }
+      if let failure { throw failure }
+      return 0
     }
     if let failure = service.close() { throw failure }
     return 0
