@@ -12,7 +12,7 @@ extension AppStoreRoutes {
       guard let responder else { return problem(404, "no responder is played here") }
       return outage(request) { _ in responder.outages }
     case ("DELETE", "outages", 2) where apple != nil || responder != nil:
-      apple?.outages.values.forEach { $0.clear() }
+      if let apple { for outages in apple.outages.values { outages.clear() } }
       responder?.outages.clear()
       return HTTPResponse(status: 204)
     default: break
