@@ -1,10 +1,11 @@
 import Glibc
 import PurchasesContracts
 import PurchasesPostgres
-import PurchasesPostgresStore
 import PurchasesTestKit
 import Synchronization
 import Testing
+
+@testable import PurchasesPostgresStore
 
 /// A server of `Scripts/postgres`, or any other that lets us create schemas.
 let serverURL: String? = getenv("PURCHASES_TEST_POSTGRES").map { String(cString: $0) }
@@ -30,6 +31,12 @@ final class PostgresDatabase: StoreDatabase {
   }
 
   func open() throws -> any Store { PostgresStore(url: url) }
+
+  func migrate(upTo version: Int64) throws {
+    let connection = try PostgresConnection(url)
+    defer { connection.close() }
+    try Migration.run(on: connection, upTo: version)
+  }
 
   func sql(_ script: String) throws {
     let connection = try PostgresConnection(url)

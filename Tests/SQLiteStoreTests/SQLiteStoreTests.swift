@@ -1,9 +1,10 @@
 import Glibc
 import PurchasesContracts
 import PurchasesSQLite
-import PurchasesSQLiteStore
 import PurchasesTestKit
 import Testing
+
+@testable import PurchasesSQLiteStore
 
 @Suite struct SQLiteStoreTests {
   @Test("the store suite", arguments: storeConformance)
@@ -67,6 +68,12 @@ final class SQLiteDatabase: StoreDatabase {
   }
 
   func open() throws -> any Store { SQLiteStore(path: path) }
+
+  func migrate(upTo version: Int64) throws {
+    let connection = try SQLiteConnection(path: path)
+    defer { connection.close() }
+    try Migration.run(on: connection, upTo: version)
+  }
 
   func sql(_ script: String) throws {
     let connection = try SQLiteConnection(path: path)

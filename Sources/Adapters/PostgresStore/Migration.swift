@@ -7,7 +7,7 @@ struct Migration {
   let name: String
   let sql: String
 
-  static let all: [Migration] = [.first]
+  static let all: [Migration] = [.first, .second]
 
   static let newest: Int64 = all.last?.version ?? 0
 
@@ -16,7 +16,9 @@ struct Migration {
   private static let lock: Int64 = 0x7075_7263_6861_7365
 
   /// Brings the schema to this program's version, each step in a transaction of its own.
-  static func run(on connection: PostgresConnection) throws {
+  ///
+  /// - Parameter last: an older version to stop at, as tests of what comes after it do.
+  static func run(on connection: PostgresConnection, upTo last: Int64 = newest) throws {
     // Ends with the connection, which lives for this only.
     try connection.query(
       "SELECT pg_advisory_lock($1::bigint # hashtextextended(current_schema()::text, 0))", [.int64(lock)])
@@ -26,7 +28,7 @@ struct Migration {
         version bigint PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
       )
       """)
-    for migration in all {
+    for migration in all where migration.version <= last {
       let present = try version(connection)
       guard present <= newest else { throw StoreFailure.newerSchema(present, known: newest) }
       guard present < migration.version else { continue }

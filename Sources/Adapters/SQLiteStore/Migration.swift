@@ -7,19 +7,21 @@ struct Migration {
   let name: String
   let sql: String
 
-  static let all: [Migration] = [.first]
+  static let all: [Migration] = [.first, .second]
 
   static let newest: Int64 = all.last?.version ?? 0
 
   /// Brings the schema to this program's version, each step in a transaction of its own.
-  static func run(on connection: SQLiteConnection) throws {
+  ///
+  /// - Parameter last: an older version to stop at, as tests of what comes after it do.
+  static func run(on connection: SQLiteConnection, upTo last: Int64 = newest) throws {
     try connection.execute(
       """
       CREATE TABLE IF NOT EXISTS schema_migration (
         version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
       ) STRICT
       """)
-    for migration in all {
+    for migration in all where migration.version <= last {
       // The version is read inside, so that two programs that start together don't both apply it.
       try connection.transaction(.immediate) {
         let present = try version(connection)

@@ -20,6 +20,8 @@ extension Table {
     columns: [
       // When a stage last started with it: epoch milliseconds.
       Column("kept_at", .integer), Column("document", .bytes),
+      // Log time from which it holds, in epoch milliseconds; null: from when it was first kept.
+      Column("valid_from", .integer, optional: true),
     ])
 
   /// Accounts merged into others.
@@ -78,6 +80,32 @@ extension Table {
     ],
     columns: [
       Column("debit", .text), Column("credit", .text), Column("amount", .integer), Column("version", .integer),
+      Column("recorded_at", .integer),
+    ])
+
+  /// What became of what somebody asked for without a proof: a spend, a claim, an operator's order. One answer for ever.
+  public static let answer = Table(
+    "answer",
+    key: [
+      Column("environment", .text), Column("account", .text),
+      // `spend:` and the idempotency key, `claim:` and the attempt, `order:` and the order's id; of one about an account
+      // that was merged into this one `from:ACCOUNT/` before it.
+      Column("request", .text),
+    ],
+    columns: [
+      // spend, claim or an order's action.
+      Column("kind", .text),
+      // done or refused.
+      Column("outcome", .text),
+      // A code from a closed list.
+      Column("reason", .text),
+      // What was asked, in one line: another request under the same name is a conflict. Null where it isn't known.
+      Column("asked", .text, optional: true),
+      // Of the account's last event after it; null where it isn't known.
+      Column("version", .integer, optional: true),
+      // Coordinates of the record of `owned` that it was answered by.
+      Column("source", .text),
+      // Log time.
       Column("recorded_at", .integer),
     ])
 
@@ -146,7 +174,8 @@ extension Table {
     ])
 
   public static let all: [Table] = [
-    catalogue, chain, alias, notification, account, entitlement, balance, ledger, permit, change, auditTree, auditTile,
+    catalogue, chain, alias, notification, account, entitlement, balance, ledger, answer, permit, change, auditTree,
+    auditTile,
     auditWatch,
   ]
 

@@ -10,7 +10,7 @@ public enum KeptCatalogue {
     let books = try store.stage(StageName.entitlements.rawValue, group: group)
     defer { books.close() }
     let key = RowKey(.catalogue, [.text(file.catalogue.version)])
-    try books.amend([.put(Row(key, [.integer(now.milliseconds), .bytes(file.document)]))], epochs: [:])
+    try books.amend([.put(Row(key, [.integer(now.milliseconds), .bytes(file.document), .null]))], epochs: [:])
   }
 
   /// The one that a stage started with last.

@@ -42,6 +42,9 @@ public enum SimulatedConformance {
     "the database refuses a position going back, an epoch going back, and writes that name another epoch or position":
       sql,
     "the database refuses an audit tree that shrinks": sql,
+    "the database refuses half a ledger line": sql,
+    "the database refuses a second answer to one request, or a changed or removed one": sql,
+    "a store of version 1 keeps what it holds, and its answers to spends": sql,
   ]
 }
 
@@ -52,6 +55,7 @@ private final class SimulatedStoreDatabase: StoreDatabase {
   init() { server = SimulatedStoreServer(world: world) }
 
   func open() throws -> any Store { SimulatedStore(server, SimulatedLink(world)) }
+  func migrate(upTo version: Int64) throws { throw Unmet("there is no SQL here") }
   func sql(_ script: String) throws { throw Unmet("there is no SQL here") }
   func text(_ query: String) throws -> String { throw Unmet("there is no SQL here") }
   func hold(_ script: String) throws -> any HeldTransaction { throw Unmet("there is no SQL here") }

@@ -136,7 +136,12 @@ struct SimulatedDatabase {
       if let old = integer(old, "version"), let new = integer(new, "version"), new < old {
         throw refuse("a version never goes back")
       }
-    case "ledger", "change":
+    case "ledger", "change", "answer":
+      if table == .ledger, let new,
+        integer(new, "amount") ?? 0 <= 0 || (new["debit"].text == "account") == (new["credit"].text == "account")
+      {
+        throw refuse("a line has two sides")
+      }
       if old != nil, new != old { throw refuse("a line stays as it is") }
     case "audit_tree":
       if let old = integer(old, "size"), let new = integer(new, "size"), new < old { throw refuse("a tree grows") }

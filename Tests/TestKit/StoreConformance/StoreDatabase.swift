@@ -4,6 +4,8 @@ import PurchasesContracts
 public protocol StoreDatabase: AnyObject, Sendable {
   /// A handle of its own, as another process would have.
   func open() throws -> any Store
+  /// Makes the tables as an older version of the program left them.
+  func migrate(upTo version: Int64) throws
   /// Runs SQL as a person with `sqlite3` or `psql` would, on a connection of its own. Throws when it is refused.
   func sql(_ script: String) throws
   /// The first column of the first row, which is text.

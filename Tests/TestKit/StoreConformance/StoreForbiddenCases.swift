@@ -35,10 +35,32 @@ let storeForbiddenCases: [StoreCase] = [
       [
         """
         INSERT INTO ledger (environment, account, unit, entry, debit, credit, amount, version, recorded_at)
-        VALUES ('Production', 'a', 'coins', '1:purchased', 'x', 'y', 5, 1, 0)
+        VALUES ('Production', 'a', 'coins', '1:purchased', 'store', 'account', 5, 1, 0)
         """,
         "UPDATE ledger SET amount = 1000000",
         "DELETE FROM ledger",
+      ]
+    }),
+  forbidden(
+    "half a ledger line", after: [],
+    { _ in
+      [("store", "account", 0), ("store", "account", -5), ("account", "account", 5), ("store", "spent", 5)].map {
+        """
+        INSERT INTO ledger (environment, account, unit, entry, debit, credit, amount, version, recorded_at)
+        VALUES ('Production', 'a', 'coins', '2', '\($0)', '\($1)', \($2), 1, 0)
+        """
+      }
+    }),
+  forbidden(
+    "a second answer to one request, or a changed or removed one", after: [.insert(answer)],
+    { _ in
+      [
+        """
+        INSERT INTO answer (environment, account, request, kind, outcome, reason, source, recorded_at)
+        VALUES ('Production', 'a', 'spend:1', 'spend', 'refused', 'r', 's', 0)
+        """,
+        "UPDATE answer SET outcome = 'refused'",
+        "DELETE FROM answer",
       ]
     }),
   forbidden(
@@ -72,6 +94,10 @@ let storeForbiddenCases: [StoreCase] = [
     richer.values[Table.ledger.index("amount")] = .integer(1_000_000)
     try expectFailure(.refused, "a changed ledger line") { try worker.commit([.put(richer)]) }
     try expectFailure(.refused, "a removed ledger line") { try worker.commit([.delete(line.key)]) }
+    var half = line
+    half.values[Table.ledger.index("debit")] = .text("account")
+    let other = RowKey(.ledger, Array(line.key.values.dropLast()) + [.text("half")])
+    try expectFailure(.refused, "half a ledger line") { try worker.commit([.insert(Row(other, half.values))]) }
     try expectFailure(.refused, "an older version") { try worker.commit([.put(account("a", version: 6))]) }
     try expectFailure(.refused, "a smaller tree") { try worker.commit([.put(tree(size: 4))]) }
     try Conformance.expectEqual(try worker.row(line.key), line)
@@ -135,6 +161,14 @@ private func batch(epoch: Int, from: String, next: Int) -> String {
 private let line = Row(
   RowKey(.ledger, [.text("Production"), .text("a"), .text("coins"), .text("1:purchased")]),
   [.text("store"), .text("account"), .integer(100), .integer(1), .integer(1)])
+
+private let answer = Row(
+  RowKey(.answer, [.text("Production"), .text("a"), .text("spend:1")]),
+  [
+    .text("spend"), .text("done"), .text("spent"), .text("coins 5"), .integer(1), .text("purchases.owned/0/1"),
+    .integer(1),
+  ]
+)
 
 private func changed(_ version: Int64) -> Row {
   Row(

@@ -47,6 +47,55 @@ let storeSchemaCases: [StoreCase] = [
     }
   },
 
+  StoreCase("a store of version 1 keeps what it holds, and its answers to spends") { database in
+    try database.migrate(upTo: 1)
+    let store = try database.open()
+    try expectFailure(.refused, "a stage on an older schema") { _ = try store.stage("entitlements", group: "g") }
+    func line(_ entry: String, _ unit: String, _ amount: Int64, _ version: Int) -> String {
+      "('Production', 'a', '\(unit)', '\(entry)', 'account', 'spent', \(amount), \(version), \(version * 10))"
+    }
+    func permit(_ proof: String, _ status: String, _ at: Int) -> String {
+      "('Production', 'a', '\(proof)', '\(status)', 'none', 'insufficient-funds', \(at))"
+    }
+    try database.sql(
+      """
+      INSERT INTO stage (name, consumer_group) VALUES ('entitlements', 'g');
+      INSERT INTO catalogue (version, kept_at, document) VALUES ('1', 5, \(database.emptyDocument));
+      INSERT INTO ledger (environment, account, unit, entry, debit, credit, amount, version, recorded_at)
+      VALUES \(line("spend:both", "gems", 7, 4)), \(line("spend:both", "coins", 8, 2)), \(line("spend:done", "coins", 9, 3)),
+        \(line("2000/1", "coins", 1, 1));
+      INSERT INTO permit (environment, account, proof, status, content, reason, decided_at)
+      VALUES \(permit("spend:coins:a:b", "refused", 60)), \(permit("spend:gems:done", "refused", 70)),
+        \(permit("attempt:spend:", "finishable", 80));
+      """)
+    try store.migrate()
+    let reader = try store.reader()
+    func answer(
+      _ request: String, _ outcome: String, _ reason: String, _ asked: String?, _ version: Int64?, _ at: Int64
+    ) -> Row {
+      Row(
+        RowKey(.answer, [.text("Production"), .text("a"), .text(request)]),
+        [
+          .text("spend"), .text(outcome), .text(reason), Value(asked), Value(version), .text("before version 2"),
+          .integer(at),
+        ])
+    }
+    try Conformance.expectEqual(
+      try reader.rows(.answer, prefix: [], after: nil, limit: 10),
+      [
+        answer("spend:a:b", "refused", "insufficient-funds", nil, nil, 60),
+        answer("spend:both", "done", "spent", "coins 8", 2, 20),
+        answer("spend:done", "done", "spent", "coins 9", 3, 30),
+      ])
+    try Conformance.expectEqual(
+      try reader.rows(.permit, prefix: [], after: nil, limit: 10).map { $0.key.values[2].text }, ["attempt:spend:"])
+    try Conformance.expectEqual(
+      try reader.row(RowKey(.catalogue, [.text("1")])),
+      Row(RowKey(.catalogue, [.text("1")]), [.integer(5), .bytes(Array("{}".utf8)), .null]))
+    try Conformance.expectEqual(try reader.rows(.ledger, prefix: [], after: nil, limit: 10).count, 4)
+    try store.stage("entitlements", group: "g").close()
+  },
+
   StoreCase("a stage belongs to one consumer group") { database in
     let store = try database.migrated()
     closing(try store.stage("ownership", group: "one"))

@@ -167,7 +167,16 @@ private let integers: [Int64] = [0, .max, 1 << 53 + 1, 77]
 
 private func sampleRow(_ table: Table, _ sample: Int) -> Row {
   func value(_ column: Column, _ place: Int) -> Value {
-    switch column.kind {
+    if table == .ledger {
+      // Only whole lines are taken.
+      switch column.name {
+      case "debit": return .text(sample % 2 == 0 ? "account" : texts[sample])
+      case "credit": return .text(sample % 2 == 0 ? texts[sample] : "account")
+      case "amount": return .integer(max(1, integers[sample]))
+      default: break
+      }
+    }
+    return switch column.kind {
     case .bytes: .bytes(blobs[(sample + place) % blobs.count])
     case .text: .text(texts[(sample + place) % texts.count])
     case .integer:
