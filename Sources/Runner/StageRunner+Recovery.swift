@@ -12,18 +12,20 @@ extension StageRunner {
     laps.end()
     try refuseLostOffsets(partitions.filter { committed[$0] ?? nil == nil && positions?[$0]?.next == nil }, worker)
     var starts: [TopicPartition: Int64] = [:]
+    var kept: [(partition: TopicPartition, batches: [Unpublished])] = []
     for partition in partitions {
       let offset = committed[partition] ?? nil
-      let state: Owned
+      var state = Owned(epoch: 0, next: offset, published: offset)
       if let books, let position = positions?[partition] {
-        state = try reconcile(partition, position, committed: offset, worker, books)
-      } else {
-        state = Owned(epoch: 0, next: offset, published: offset)
+        state = Owned(epoch: position.epoch, next: position.next, published: offset)
+        let batches = try reconcile(partition, position, committed: offset, books)
+        if !batches.isEmpty { kept.append((partition, batches)) }
       }
       owned[partition] = state
       waiting[partition] = nil
       starts[partition] = try state.next ?? beginning(of: partition)
     }
+    try publish(kept, worker)
     laps.end()
     // Without a store nothing is claimed, but a first offset spares every later start the look at all outputs.
     if books != nil || starts.keys.contains(where: { owned[$0]?.published == nil }) { try confirm(starts, worker) }
@@ -86,41 +88,52 @@ extension StageRunner {
     for (partition, offset) in offsets { owned[partition]?.published = offset }
   }
 
+  /// What the store holds of a partition and the log has not.
   private func reconcile(
-    _ partition: TopicPartition, _ position: StagePosition, committed: Int64?, _ worker: any LogWorker,
-    _ books: any StageStore
-  ) throws -> Owned {
-    guard position.next != committed else {
-      return Owned(epoch: position.epoch, next: position.next, published: committed)
-    }
+    _ partition: TopicPartition, _ position: StagePosition, committed: Int64?, _ books: any StageStore
+  ) throws -> [Unpublished] {
+    guard position.next != committed else { return [] }
     let kept = try books.unpublished(partition, beyond: committed)
     let standing = Standing(
       of: partition, group: settings.group, store: position.next, log: committed,
       kept: kept.map { KeptBatch(from: $0.from, next: $0.next) })
-    let next: Int64
     switch standing {
-    case .level: return Owned(epoch: position.epoch, next: position.next, published: committed)
-    case .ahead(let reached): next = reached
+    case .level: return []
+    case .ahead: return kept
     case .inconsistent(let reason):
       // The two were read one after the other: it says nothing if somebody else has claimed the partition meanwhile and
       // worked on, as after a stand-still. Then this fails as fenced, and is done anew.
       try books.amend([], epochs: [partition: position.epoch])
       throw RunnerFailure.inconsistent(reason)
     }
+  }
+
+  /// Publishes what was kept, each partition's batches in their order. Those of several partitions were mostly one batch
+  /// once, and go in one transaction again: one for each would be most of what a recovery takes.
+  private func publish(_ kept: [(partition: TopicPartition, batches: [Unpublished])], _ worker: any LogWorker) throws {
+    guard !kept.isEmpty else { return }
     CrashPoint.recoveryRead.reach()
     let membership = try worker.membership()
-    for batch in kept {
-      try worker.commit(batch.outgoing, offsets: [partition: batch.next], membership: membership)
+    for round in 0..<(kept.map(\.batches.count).max() ?? 0) {
+      var outgoing: [ProducedRecord] = []
+      var offsets: [TopicPartition: Int64] = [:]
+      for (partition, batches) in kept where round < batches.count {
+        outgoing += batches[round].outgoing
+        offsets[partition] = batches[round].next
+      }
+      try worker.commit(outgoing, offsets: offsets, membership: membership)
+      for (partition, next) in offsets { owned[partition]?.published = next }
+      metrics.count("purchases_recovered_batches_total", "Batches published by recovery", label, by: offsets.count)
       CrashPoint.recoveryPublished.reach()
     }
-    metrics.count("purchases_recovered_batches_total", "Batches published by recovery", label, by: kept.count)
-    logger.info(
-      "recovered",
-      [
-        "stage": stage.name.rawValue, "partition": partition.description, "batches": String(kept.count),
-        "position": String(next),
-      ])
-    return Owned(epoch: position.epoch, next: next, published: next)
+    for (partition, batches) in kept {
+      logger.info(
+        "recovered",
+        [
+          "stage": stage.name.rawValue, "partition": partition.description, "batches": String(batches.count),
+          "position": batches.last.map { String($0.next) } ?? "none",
+        ])
+    }
   }
 
   /// Where a group begins that has never worked: at offset 0.

@@ -209,11 +209,8 @@ class Place:
             servers = self.log.removeprefix("kafka://")
             for words in (["--describe", "--all-groups"], ["--describe", "--all-groups", "--members", "--verbose"]):
                 self.script("kafka", "tool", "groups", "--bootstrap-server", servers, *words, check=False)
-        if shutil.which("gdb"):
-            for process in self.members():
-                with open(self.folder / f"{process.name}.threads", "wb") as file:
-                    words = ["gdb", "-p", str(process.child.pid), "-batch", "-ex", "thread apply all bt 25"]
-                    subprocess.run(words, stdout=file, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        for process in self.members():
+            process.show_threads()
 
     def end(self):
         if self.options.log == "kafka":

@@ -2,6 +2,7 @@
 
 import collections
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -52,6 +53,13 @@ class Process:
             said = self.last_words()
             self._start()
             return status, said
+
+    def show_threads(self):
+        """Where it is, for whoever has to find out why; where a debugger is here."""
+        if shutil.which("gdb"):
+            with open(self.place.folder / f"{self.name}.{self.starts}.threads", "wb") as file:
+                words = ["gdb", "-p", str(self.child.pid), "-batch", "-ex", "thread apply all bt 25"]
+                subprocess.run(words, stdout=file, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
 
     def last_words(self):
         lines = self.log.read_text(errors="replace").splitlines()
@@ -135,6 +143,7 @@ class Process:
         try:
             return self.child.wait(seconds)
         except subprocess.TimeoutExpired:
+            self.show_threads()
             self.child.kill()
             self.child.wait()
             return None
