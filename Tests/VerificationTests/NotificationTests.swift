@@ -159,6 +159,24 @@ struct NotificationTests {
     #expect(try verdict(TestStore.notification([:], ["appData": .object(two)])).code == "nested-environment-mismatch")
   }
 
+  /// What no event can hold as its version makes no verdict and no event that can't be read: it stays in the body.
+  @Test(arguments: [
+    JSON.string(""), .string(String(repeating: "2", count: 1025)), .string("2\0"), .object([:]), .bool(true),
+    .number(String(repeating: "2", count: 1025)),
+  ])
+  func aVersionThatNoEventCanHoldStaysInTheBody(_ version: JSON) throws {
+    let proof = try #require(try verdict(TestStore.notification([:], ["version": version])).verified)
+    #expect(proof.notification?.version == nil)
+    let event = VerifiedEvent.verified(
+      PurchaseVerified(
+        environment: proof.environment, kind: proof.kind, proof: proof.digest, signedDate: proof.signedDate,
+        parts: proof.parts, notification: proof.notification, body: proof.body, report: Report(type: .storeNotified),
+        evidence: proof.evidence))
+    let read = try VerifiedEvent(type: .purchaseVerified, data: event.data)
+    #expect(read.data == event.data)
+    #expect(try JSON(parsing: proof.body ?? [])["version"] == version)
+  }
+
   @Test func unknownTypesSubtypesAndVersions() throws {
     let raw: [String: JSON?] = [
       "notificationType": .string("BRAND_NEW"), "subtype": .string("NEVER_SEEN"), "version": .string("3.0"),

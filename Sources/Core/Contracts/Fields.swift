@@ -52,7 +52,10 @@ public struct Fields {
     return try Fields(value, path: name(field))
   }
 
-  public func text(_ field: StaticString, maximumBytes: Int = 1024) throws(FieldFailure) -> String? {
+  /// Longer than any text of Apple's that is kept as a member of its own.
+  public static let maximumTextBytes = 1024
+
+  public func text(_ field: StaticString, maximumBytes: Int = Fields.maximumTextBytes) throws(FieldFailure) -> String? {
     guard let value = member(field) else { return nil }
     guard let text = value.string else { throw failure(field, "must be a string") }
     guard !text.isEmpty else { throw failure(field, "must not be empty") }
@@ -62,7 +65,7 @@ public struct Fields {
     return text
   }
 
-  public func requiredText(_ field: StaticString, maximumBytes: Int = 1024) throws(FieldFailure) -> String {
+  public func requiredText(_ field: StaticString, maximumBytes: Int = Fields.maximumTextBytes) throws(FieldFailure) -> String {
     guard let text = try text(field, maximumBytes: maximumBytes) else { throw failure(field, "is missing") }
     return text
   }

@@ -58,9 +58,10 @@ extension ProofJudge {
     return JSON.object(body).bytes
   }
 
-  /// Kept as it came, be it text or a number.
+  /// Kept as it came, be it text or a number; one that no event can hold (empty, endless, with U+0000) stays in the body alone.
   private static func version(_ fields: Fields) -> String? {
-    fields.member("version").flatMap { $0.string ?? $0.numberText }
+    guard let number = fields.member("version")?.numberText else { return try? fields.text("version") }
+    return number.utf8.count <= Fields.maximumTextBytes ? number : nil
   }
 
   /// Bundle id, app id and environment are checked in whichever member carries them; one that carries none is not
