@@ -65,7 +65,9 @@ public struct Fields {
     return text
   }
 
-  public func requiredText(_ field: StaticString, maximumBytes: Int = Fields.maximumTextBytes) throws(FieldFailure) -> String {
+  public func requiredText(_ field: StaticString, maximumBytes: Int = Fields.maximumTextBytes) throws(FieldFailure)
+    -> String
+  {
     guard let text = try text(field, maximumBytes: maximumBytes) else { throw failure(field, "is missing") }
     return text
   }
