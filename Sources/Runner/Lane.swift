@@ -18,7 +18,7 @@ final class Lane<Work: Sendable>: @unchecked Sendable {
   private static var maximumRounds: Int { 8 }
 
   /// Lanes for these works with all their facts; a single one where works of different partitions ask for the same fact, or
-  /// for what only a search of the store can tell.
+  /// a search of the store finds for one what another asks for.
   /// - Parameters:
   ///   - count: of records in a work.
   ///   - needs: what a work asks for, given the facts so far.
@@ -38,17 +38,19 @@ final class Lane<Work: Sendable>: @unchecked Sendable {
       var all = missing.first ?? []
       for more in missing.dropFirst() { all.formUnion(more) }
       guard !all.isEmpty else { return lanes }
-      if lanes.count > 1, !isApart(missing, all, asked) {
+      let found = try fetch(all)
+      if lanes.count > 1, !isApart(missing, all, asked) || !isApart(found, missing, asked) {
         let one = Lane(over: fetched)
         one.works = works
         one.facts.know(asked)
         lanes = [one]
         missing = [all]
       }
-      fetched.add(try fetch(all))
+      fetched.add(found)
       for (lane, missing) in zip(lanes, missing) { lane.facts.know(missing) }
       guard needsDependOnFacts else { return lanes }
       asked.formUnion(all)
+      for rows in found.queries.values { asked.formUnion(rows.map { Need.row($0.key) }) }
     }
     preconditionFailure("a stage never stops naming needs")
   }
@@ -57,7 +59,24 @@ final class Lane<Work: Sendable>: @unchecked Sendable {
     guard missing.reduce(0, { $0 + $1.count }) == all.count, asked.isEmpty || all.isDisjoint(with: asked) else {
       return false
     }
-    return all.allSatisfy { if case .row = $0 { true } else { false } }
+    return all.allSatisfy {
+      switch $0 {
+      case .row, .due, .waiting: true
+      // Not of one partition.
+      case .watch: false
+      }
+    }
+  }
+
+  /// Whether no lane asks, or has asked, for a row that another one's search found.
+  private static func isApart(_ found: Fetched, _ missing: [Set<Need>], _ asked: Set<Need>) -> Bool {
+    for (need, rows) in found.queries {
+      for row in rows {
+        let key = Need.row(row.key)
+        if asked.contains(key) || missing.contains(where: { $0.contains(key) && !$0.contains(need) }) { return false }
+      }
+    }
+    return true
   }
 
   /// Partitions spread over as many lanes as there are cores, the largest first.

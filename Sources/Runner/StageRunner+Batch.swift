@@ -50,18 +50,24 @@ extension StageRunner {
     return due
   }
 
-  /// Cut before each record whose needs ask for everything before it to be in the store.
+  /// Cut before each record whose needs ask for everything before it in its partition to be in the store.
   private func segments(of records: [StoredRecord]) -> [[Incoming]] {
     let reader = RecordReader(stage, settings.topics)
     var segments: [[Incoming]] = []
     var segment: [Incoming] = []
     segment.reserveCapacity(records.count)
+    var partitions: Set<TopicPartition> = []
     for incoming in Cores.map(records, { reader.read($0) }) {
-      if stage.beginsBatch(incoming), !segment.isEmpty {
+      let partition = incoming.coordinates.topicPartition
+      if stage.beginsBatch(incoming), partitions.contains(partition) {
         segments.append(segment)
         segment = []
+        partitions = []
       }
       segment.append(incoming)
+      if segment.count == 1 || segment[segment.count - 2].coordinates.topicPartition != partition {
+        partitions.insert(partition)
+      }
     }
     if !segment.isEmpty { segments.append(segment) }
     return segments

@@ -9,23 +9,38 @@ final class World {
   let topics: TopicSettings
   let ownership: InMemoryStage
   var entitlements: InMemoryStage
-  var catalogue: Catalogue
+  var history: CatalogueHistory
+  /// Accounts that one tick settles.
+  let atOnce: Int
+  /// The newest instant that anything came in at.
+  private var latest: Int64 = 0
   private var places: InMemoryPlaces
   /// Everything that left either stage, in order.
   private(set) var records: [StoredRecord] = []
   private(set) var quarantined: [String] = []
 
-  init(_ catalogue: Catalogue = Samples.catalogue, partitions: Int32 = 3, policy: RestorePolicy = .keep) {
+  init(
+    _ catalogue: Catalogue = Samples.catalogue, partitions: Int32 = 3, policy: RestorePolicy = .keep,
+    atOnce: Int = EntitlementsStage.maximumDue
+  ) {
+    self.atOnce = atOnce
     topics = TopicSettings(partitions: partitions)
-    self.catalogue = catalogue
+    history = CatalogueHistory(catalogue)
     ownership = InMemoryStage(OwnershipStage(OwnershipSettings(restorePolicy: policy)), topics: topics)
-    entitlements = InMemoryStage(EntitlementsStage(catalogue: catalogue), topics: topics)
+    entitlements = InMemoryStage(EntitlementsStage(history: history, atOnce: atOnce), topics: topics)
     places = InMemoryPlaces(partitions: partitions)
   }
 
-  func relearn(_ catalogue: Catalogue) {
-    self.catalogue = catalogue
-    entitlements = InMemoryStage(EntitlementsStage(catalogue: catalogue), tables: entitlements.tables, topics: topics)
+  var catalogue: Catalogue { history.newest }
+
+  /// A newer catalogue comes into force: then, or (nil) with the newest instant that anything came in at.
+  func relearn(_ catalogue: Catalogue, from milliseconds: Int64? = nil) {
+    let from = Instant(milliseconds: milliseconds ?? latest)
+    history = CatalogueHistory(
+      first: history.versions[0].catalogue,
+      later: history.versions.dropFirst().map { ($0.catalogue, $0.from) } + [(catalogue, from)])
+    entitlements = InMemoryStage(
+      EntitlementsStage(history: history, atOnce: atOnce), tables: entitlements.tables, topics: topics)
   }
 
   /// Hands an event to ownership and what comes of it to entitlements.
@@ -37,6 +52,7 @@ final class World {
   /// The same for who doesn't look at the events.
   @discardableResult
   func pass(_ event: VerifiedEvent, key: String, at milliseconds: Int64) -> [StoredRecord] {
+    latest = max(latest, milliseconds)
     let stored = places.place(event.record(key: key, at: milliseconds, topics: topics))
     let actions = ownership.actions(stored)
     note(actions)
@@ -62,13 +78,26 @@ final class World {
 
   private func forward(_ produced: ProducedRecord) -> [StoredRecord] {
     let stored = places.place(produced)
+    guard produced.topic == topics.name(.owned) else {
+      records.append(stored)
+      return []
+    }
+    return take(stored)
+  }
+
+  /// Hands a record of the topic owned to entitlements.
+  private func take(_ stored: StoredRecord) -> [StoredRecord] {
     records.append(stored)
-    guard produced.topic == topics.name(.owned) else { return [] }
     let actions = entitlements.actions(stored)
     note(actions)
     var events: [StoredRecord] = []
     for record in entitlements.records(stored, actions) {
       let out = places.place(record)
+      // What one tick leaves to the next.
+      if record.topic == topics.name(.owned) {
+        events += take(out)
+        continue
+      }
       records.append(out)
       if record.topic == topics.name(.received) { returned.append(out) }
       guard record.topic == topics.name(.entitlements) else { continue }
@@ -91,6 +120,7 @@ final class World {
   /// Lets the clock reach that instant, tick by tick, until nothing is due.
   @discardableResult
   func tick(_ milliseconds: Int64) -> [EntitlementEvent] {
+    latest = max(latest, milliseconds)
     let now = Instant(milliseconds: milliseconds)
     var events: [StoredRecord] = []
     for partition in 0..<topics.partitions {
@@ -110,7 +140,7 @@ final class World {
 
   func view(_ account: String, at milliseconds: Int64) -> AccountView? {
     row(account).map {
-      AccountView($0, permits: permits(account), catalogue: catalogue, at: Instant(milliseconds: milliseconds))
+      AccountView($0, permits: permits(account), history: history, at: Instant(milliseconds: milliseconds))
     }
   }
 
@@ -141,7 +171,7 @@ final class World {
       guard let account = try? AccountRow(row) else { preconditionFailure("an account can't be read") }
       let answers = (permits[row.key.values] ?? []).compactMap { try? PermitRow($0) }
         .sorted { $0.permit.proof < $1.permit.proof }
-      return AccountView(account, permits: answers, catalogue: catalogue, at: Instant(milliseconds: milliseconds))
+      return AccountView(account, permits: answers, history: history, at: Instant(milliseconds: milliseconds))
     }
   }
 

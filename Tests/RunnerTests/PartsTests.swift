@@ -167,8 +167,29 @@ import Testing
     let (late, fetched) = try lanes(works, thenAsking: 100)
     #expect(late.map { $0.works.count } == [40])
     #expect(fetched == [Set((0..<40).map { Self.row($0) }), [Self.row(100)]])
-    // A search of the store may find what another lane writes.
-    #expect(try lanes(works) { _ in [.due(partition: 0, upTo: Instant(milliseconds: 0), limit: 1)] }.lanes.count == 1)
+    #expect(try lanes(works) { _ in [.watch(upTo: Instant(milliseconds: 0), limit: 1)] }.lanes.count == 1)
     #expect(try lanes([works[0]]).lanes.count == 1)
+  }
+
+  /// What a search of the store finds for a tick is its own partition's, as a rule: then the others go on beside it.
+  @Test func aSearchLeavesTheOtherPartitionsApart() throws {
+    let works = (0..<40).map { Asking(partition: Int32($0 % 4), rows: [$0]) }
+    let search = Need.due(partition: 1, upTo: Instant(milliseconds: 0), limit: 10)
+    func lanes(finding number: Int) throws -> [Lane<Asking>] {
+      try Lane.lanes(
+        of: works, partition: { TopicPartition("owned", $0.partition) }, count: { _ in 200 }, needsDependOnFacts: false,
+        needs: { work, _ in work.rows.map { Self.row($0) } + (work.rows == [1] ? [search] : []) },
+        fetch: { _ in
+          let key = RowKey(.alias, [.text("Sandbox"), .text("\(number)")])
+          return Fetched(queries: [search: [Row(key, [.text("x")])]])
+        })
+    }
+    // Asked for by nobody, or by a work of the searching partition itself.
+    for number in [100, 5] {
+      let apart = try lanes(finding: number)
+      #expect(apart.count == min(Cores.count, 4))
+    }
+    // Another partition writes it.
+    #expect(Cores.count == 1 || (try lanes(finding: 2)).count == 1)
   }
 }

@@ -61,14 +61,18 @@ public struct AccountView: Sendable {
   /// Products that the catalogue doesn't know and that purchases wait for.
   public var waitingFor: [ProductID]
 
-  public init(_ row: AccountRow, permits: [PermitRow], catalogue: Catalogue, at instant: Instant) {
+  /// By the catalogue in force at the instant, as far as the account has been settled by it.
+  public init(_ row: AccountRow, permits: [PermitRow], history: CatalogueHistory, at instant: Instant) {
     environment = row.environment
     account = row.account
     at = instant
     version = row.version
-    entitlements = Access.active(row.state.facts, catalogue, at: instant)
+    entitlements = Access.active(
+      row.state.facts, history.inForce(at: instant, notAfter: row.catalogueVersion), at: instant)
     balances = row.state.balances
     self.permits = permits
+    // What waits, waits now, whatever instant is asked for.
+    let catalogue = history[row.catalogueVersion]?.catalogue ?? history.newest
     waitingFor = Set(row.state.facts.purchases.filter { catalogue.isMissing($0) }.map(\.product)).sorted()
   }
 
@@ -126,16 +130,16 @@ extension StoreReader {
   /// An account as the store has it now; one that it doesn't know has nothing.
   /// - Throws: `corrupt` for rows that can't be read.
   public func view(
-    _ environment: Environment, _ account: Account, catalogue: Catalogue, at instant: Instant
+    _ environment: Environment, _ account: Account, history: CatalogueHistory, at instant: Instant
   ) throws(StoreFailure) -> AccountView {
     guard let row = try row(AccountRow.key(environment, account)) else {
       return AccountView(environment, account, at: instant)
     }
-    return try view(row, catalogue: catalogue, at: instant)
+    return try view(row, history: history, at: instant)
   }
 
   /// The same of an account's row.
-  public func view(_ row: Row, catalogue: Catalogue, at instant: Instant) throws(StoreFailure) -> AccountView {
+  public func view(_ row: Row, history: CatalogueHistory, at instant: Instant) throws(StoreFailure) -> AccountView {
     // Pages of a size that bounds memory whoever asks for how many permits.
     let page = 1_000
     var permits: [PermitRow] = []
@@ -148,7 +152,7 @@ extension StoreReader {
         guard rows.count == page, let last = rows.last else { break }
         after = last.key.values
       }
-      return AccountView(account, permits: permits, catalogue: catalogue, at: instant)
+      return AccountView(account, permits: permits, history: history, at: instant)
     } catch let failure as FieldFailure {
       throw StoreFailure(.corrupt, failure.description)
     } catch let failure as StoreFailure {

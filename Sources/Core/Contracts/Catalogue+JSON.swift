@@ -21,10 +21,17 @@ public struct CatalogueFailure: Error, Sendable, Hashable, CustomStringConvertib
   }
 }
 
-extension Catalogue {
+/// A catalogue as a file holds it.
+public struct CatalogueDocument: Sendable, Hashable {
+  public let catalogue: Catalogue
+  /// When it comes into force at the earliest; nil: as soon as it is handed in.
+  public let from: Instant?
+}
+
+extension CatalogueDocument {
   /// Reads a catalogue:
   ///
-  ///     {"version": "2026-11", "products": [
+  ///     {"version": "2026-11", "from": "2026-11-30T00:00:00Z", "products": [
   ///       {"id": "coins.100", "type": "consumable", "credits": {"unit": "coins", "amount": 100}},
   ///       {"id": "pro.lifetime", "type": "non-consumable", "entitlements": ["pro"]},
   ///       {"id": "gold.monthly", "type": "auto-renewable", "group": "membership", "level": 1, "entitlements": ["gold"]},
@@ -49,12 +56,13 @@ extension Catalogue {
       throw CatalogueFailure(product: nil, field: nil, reason: "must be a JSON object")
     }
     let fields = try read(nil) { () throws(FieldFailure) in try Fields(document.root, path: "") }
-    for member in fields.view.members where member.name != "version" && member.name != "products" {
+    for member in fields.view.members where !["version", "from", "products"].contains(member.name) {
       throw CatalogueFailure(product: nil, field: member.name, reason: "is not a member of a catalogue")
     }
     let version = try read(nil) { () throws(FieldFailure) in
       try fields.requiredText("version", maximumBytes: 128)
     }
+    let from = try read(nil) { () throws(FieldFailure) in try fields.instant("from") }
     guard let list = fields.member("products"), list.kind == .array else {
       throw CatalogueFailure(product: nil, field: "products", reason: "must be an array")
     }
@@ -71,7 +79,13 @@ extension Catalogue {
       }
       products.append(product)
     }
-    self.init(version: version, products: products)
+    self.init(catalogue: Catalogue(version: version, products: products), from: from)
+  }
+}
+
+extension Catalogue {
+  public init(parsing bytes: [UInt8]) throws(CatalogueFailure) {
+    self = try CatalogueDocument(parsing: bytes).catalogue
   }
 
   public var json: [UInt8] {

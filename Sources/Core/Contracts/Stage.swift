@@ -151,7 +151,7 @@ public protocol Stage: Sendable {
   var hasState: Bool { get }
   /// True for the stage that takes every record as it is, whatever its headers say.
   var takesEveryRecord: Bool { get }
-  /// True for a record whose needs can only be answered once everything before it is in the store.
+  /// True for a record whose needs can only be answered once everything before it in its partition is in the store.
   func beginsBatch(_ record: Incoming) -> Bool
   /// Parses the record, once; the outcome stands in `reading` when `needs` and `decide` are called.
   func read(_ record: Incoming) -> (any Sendable)?

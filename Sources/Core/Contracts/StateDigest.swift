@@ -80,7 +80,7 @@ public struct StateDigest: Sendable, Hashable {
 
   /// Over a whole store as it stands now.
   public static func compute(
-    _ reader: any StoreReader, catalogue: Catalogue, at instant: Instant
+    _ reader: any StoreReader, history: CatalogueHistory, at instant: Instant
   ) throws(StoreFailure) -> StateDigest {
     // Rows of some kilobytes at most: a page is a few megabytes.
     let page = 1_000
@@ -88,7 +88,7 @@ public struct StateDigest: Sendable, Hashable {
     var after: [Value]?
     while true {
       let rows = try reader.rows(.account, prefix: [], after: after, limit: page)
-      for row in rows { digest.add(try reader.view(row, catalogue: catalogue, at: instant)) }
+      for row in rows { digest.add(try reader.view(row, history: history, at: instant)) }
       guard rows.count == page, let last = rows.last else { return digest }
       after = last.key.values
     }

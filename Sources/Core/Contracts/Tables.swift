@@ -18,9 +18,10 @@ extension Table {
   public static let catalogue = Table(
     "catalogue", key: [Column("version", .text)],
     columns: [
-      // When a stage last started with it: epoch milliseconds.
+      // When a stage was given it first (in version 1 of the store: last), by the clock on the wall: epoch milliseconds.
       Column("kept_at", .integer), Column("document", .bytes),
-      // Log time from which it holds, in epoch milliseconds; null: from when it was first kept.
+      // Log time from which on it is in force, in epoch milliseconds; null: kept_at. The first one's holds for what came
+      // before, too.
       Column("valid_from", .integer, optional: true),
     ])
 

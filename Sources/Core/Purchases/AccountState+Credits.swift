@@ -4,17 +4,24 @@ extension AccountState {
     var changes: [AccountChange] = []
     for purchase in facts.purchases where purchase.type == .consumable {
       var booking: Booking
-      if let known = purchase.booking {
+      if let credits = catalogue.credits(purchase.product, boughtAt: purchase.begins) {
+        booking = Booking(unit: credits.unit, worth: credits.amount * purchase.quantity, booked: 0)
+        if let known = purchase.booking, known.booked != 0 {
+          if known.unit == booking.unit {
+            booking.booked = known.booked
+          } else {
+            changes.append(.credit(post(-known.booked, known.unit, .store, purchase: purchase, rule: rule)))
+          }
+        }
+      } else if let known = purchase.booking {
         booking = known
-      } else if case .consumable(let unit, let amount) = catalogue.product(purchase.product, as: .consumable)?.terms {
-        booking = Booking(unit: unit, worth: amount * purchase.quantity, booked: 0)
       } else {
         continue
       }
       let due =
         purchase.isRevoked
         ? booking.worth - Booking.refund(of: booking.worth, percentage: purchase.revocationPercentage) : booking.worth
-      guard due != booking.booked || purchase.booking == nil else { continue }
+      guard due != booking.booked || purchase.booking != booking else { continue }
       let difference = due - booking.booked
       booking.booked = due
       facts.book(booking, of: purchase.key)

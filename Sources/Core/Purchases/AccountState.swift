@@ -41,7 +41,7 @@ public struct AccountState: Sendable, Hashable {
 
   /// A consumable that was booked is known, whatever later catalogues leave out.
   func isUnknown(_ purchase: Purchase, _ catalogue: Catalogue) -> Bool {
-    purchase.booking == nil && catalogue.product(purchase.product, as: purchase.type) == nil
+    purchase.booking == nil && !catalogue.knows(purchase)
   }
 }
 

@@ -2,11 +2,39 @@
 public struct Catalogue: Sendable, Hashable {
   public let version: String
   private let products: [ProductID: CatalogueProduct]
+  /// What consumables were worth, by when they were bought, in order of time: of catalogues that had others before them.
+  private let worths: [ProductID: [Worth]]
+
+  /// Credits of one piece.
+  public struct Worth: Sendable, Hashable {
+    public let unit: CreditUnit
+    public let amount: Int64
+    /// Holds for what was bought before then.
+    fileprivate var until: Instant
+  }
 
   /// Products by their ids; the caller has seen to it that none stands twice.
   public init(version: String, products: [CatalogueProduct]) {
     self.version = version
     self.products = Dictionary(products.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    worths = [:]
+  }
+
+  /// The catalogue as it is in force after another one.
+  init(_ catalogue: Catalogue, after previous: Catalogue?, from: Instant) {
+    version = catalogue.version
+    products = catalogue.products
+    // What the one before knew holds for what was bought until it ended; what it did not know is worth what this one says.
+    var worths = (previous?.worths ?? [:]).mapValues { spans in
+      var spans = spans
+      spans[spans.count - 1].until = min(spans[spans.count - 1].until, from)
+      return spans
+    }
+    for product in products.values {
+      guard case .consumable(let unit, let amount) = product.terms else { continue }
+      worths[product.id, default: []].append(Worth(unit: unit, amount: amount, until: .distantFuture))
+    }
+    self.worths = worths
   }
 
   public subscript(_ id: ProductID) -> CatalogueProduct? { products[id] }
@@ -21,10 +49,26 @@ public struct Catalogue: Sendable, Hashable {
     return product
   }
 
+  /// What a piece of a consumable is worth that was bought then: by the catalogue in force on that day, else by the first
+  /// later one that knew it. Later catalogues don't change what was bought, and neither does who has it, or when it is told.
+  /// nil: no catalogue has known it since.
+  public func credits(_ id: ProductID, boughtAt date: Instant) -> Worth? {
+    if let spans = worths[id] { return spans.first { date < $0.until } }
+    guard case .consumable(let unit, let amount) = products[id]?.terms else { return nil }
+    return Worth(unit: unit, amount: amount, until: .distantFuture)
+  }
+
+  /// Whether the purchase's product is known, as the type that it has.
+  public func knows(_ purchase: Purchase) -> Bool {
+    purchase.type == .consumable
+      ? credits(purchase.product, boughtAt: purchase.begins) != nil
+      : product(purchase.product, as: purchase.type) != nil
+  }
+
   /// Whether an unrevoked purchase waits for a catalogue that knows it. A consumable that was booked is known, whatever
   /// later catalogues leave out.
   public func isMissing(_ purchase: Purchase) -> Bool {
-    !purchase.isRevoked && purchase.booking == nil && product(purchase.product, as: purchase.type) == nil
+    !purchase.isRevoked && purchase.booking == nil && !knows(purchase)
   }
 
   /// Which of these products there are, and which identifiers are invalid; both in the order asked for.

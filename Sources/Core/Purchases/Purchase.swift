@@ -54,7 +54,7 @@ public struct Purchase: Sendable, Hashable {
 /// Credits of one consumable in the ledger.
 public struct Booking: Sendable, Hashable {
   public var unit: CreditUnit
-  /// What the purchase is worth, by the catalogue that first knew it: a later catalogue doesn't change what was bought.
+  /// What the purchase is worth, by the catalogue in force when it was bought, else the first later one that knew it.
   public var worth: Int64
   /// What of it the ledger holds now.
   public var booked: Int64

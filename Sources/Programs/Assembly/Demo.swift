@@ -101,8 +101,7 @@ public struct Demo {
   /// - Parameter progress: one line, now and then.
   public func run(until stop: StopSignal, progress: @escaping @Sendable (String) -> Void) throws -> Outcome {
     defer { if settings.keep == nil { try? FileManager.default.removeItem(atPath: folder) } }
-    let catalogue = CatalogueFile(
-      catalogue: try Catalogue(parsing: DemoCatalogue.json), document: DemoCatalogue.json)
+    let catalogue = CatalogueFile(parsing: DemoCatalogue.json)
     try Data(DemoCatalogue.json).write(to: URL(fileURLWithPath: folder + "/catalogue.json"))
     try Data(scenario.authority.root.der).write(to: URL(fileURLWithPath: folder + "/root.der"))
     let audit = try auditSettings()
@@ -175,7 +174,7 @@ public struct Demo {
     progress("reading the topics and the store")
     var report = DemoReport()
     try report.read(log, deployment.topics)
-    let digest = try report.read(StateReading(reader, catalogue: catalogue.catalogue), at: scenario.end)
+    let digest = try report.read(StateReading(reader, history: CatalogueHistory(catalogue.catalogue)), at: scenario.end)
     progress("replaying entitlements into an empty store")
     let (replayed, replay) = try replayed(catalogue, log)
     progress("checking the audit log")
@@ -228,7 +227,7 @@ public struct Demo {
     ) { _, _ in }
     let reader = try shadow.reader()
     defer { reader.close() }
-    return (try StateReading(reader, catalogue: catalogue.catalogue).digest(at: scenario.end), outcome)
+    return (try StateReading(reader, history: CatalogueHistory(catalogue.catalogue)).digest(at: scenario.end), outcome)
   }
 
   private static func text(_ seconds: Double) -> String { String(Double(Int(seconds * 10)) / 10) }

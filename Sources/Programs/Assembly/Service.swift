@@ -2,6 +2,7 @@ import Foundation
 import PurchasesAuditing
 import PurchasesContracts
 import PurchasesCore
+import PurchasesEntitlements
 import PurchasesGateway
 import PurchasesHTTPServer
 import PurchasesRunner
@@ -52,9 +53,10 @@ public final class Service: Sendable {
   static let idlePollMilliseconds: Int64 = 50
 
   /// - Parameters:
-  ///   - catalogue: what the entitlements stage works by; it is kept in the store for those who read it.
+  ///   - catalogue: what the entitlements stage works by from now on; it is kept in the store with those before it.
   ///   - appStore: whom the stages may ask what only Apple knows; nil where nobody may.
-  ///   - isPatient: whether a log or a store that can't be reached is waited for, for a minute.
+  ///   - isPatient: whether a log or a store that can't be reached is waited for, for a minute, and a new catalogue comes
+  ///     into force when other processes have heard of it, too.
   public init(
     _ deployment: Deployment, stages: [any Stage], catalogue: CatalogueFile?, appStore: (any AppStore)? = nil,
     isPatient: Bool = false, stop: StopSignal
@@ -64,17 +66,20 @@ public final class Service: Sendable {
     let beginning = Beginning(stop: stop, logger: deployment.logger, isPatient: isPatient)
     self.beginning = beginning
     log = try beginning.open("log") { try deployment.openLogWithTopics() }
+    var history: CatalogueHistory?
     store = try beginning.open("store") {
       guard stages.contains(where: \.hasState) else { return nil }
       let store = try deployment.openStore()
       if let catalogue {
-        try KeptCatalogue.keep(
-          catalogue, at: deployment.clock.now(), in: store, group: deployment.group(.entitlements))
+        history = try KeptCatalogue.keep(
+          catalogue, at: deployment.clock.now(), lead: isPatient ? KeptCatalogue.leadMilliseconds : 0, in: store,
+          group: deployment.group(.entitlements))
       }
       return store
     }
     var started: [RunningStage] = []
-    for stage in stages {
+    for var stage in stages {
+      if stage.name == .entitlements, let history { stage = EntitlementsStage(history: history) }
       let settings = deployment.runner(stage.name)
       let runner = StageRunner(
         stage: stage, log: log, store: stage.hasState ? store : nil, appStore: appStore, settings: settings,

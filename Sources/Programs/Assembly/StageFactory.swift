@@ -8,10 +8,14 @@ import PurchasesVerification
 /// A catalogue with the bytes that it was read from.
 public struct CatalogueFile: Sendable {
   public let catalogue: Catalogue
+  /// When the file says that it comes into force; nil: as soon as it is handed in.
+  public let from: Instant?
   public let document: [UInt8]
 
-  public init(catalogue: Catalogue, document: [UInt8]) {
-    self.catalogue = catalogue
+  public init(parsing document: [UInt8]) throws(CatalogueFailure) {
+    let read = try CatalogueDocument(parsing: document)
+    catalogue = read.catalogue
+    from = read.from
     self.document = document
   }
 }
@@ -43,11 +47,12 @@ public struct StageFactory {
   static let demoOwnership: any Stage = OwnershipStage(OwnershipSettings())
 
   public func entitlements(_ catalogue: Catalogue) -> any Stage { EntitlementsStage(catalogue: catalogue) }
+  public func entitlements(_ history: CatalogueHistory) -> any Stage { EntitlementsStage(history: history) }
 
-  /// The catalogue of the settings, else the newest that the entitlements stage has left in the store.
-  public func catalogue(or reader: any StoreReader) throws -> Catalogue {
-    if values.text(.catalogue) != nil { return try catalogue() }
-    guard let kept = try KeptCatalogue.newest(reader) else { return try catalogue() }
+  /// The catalogue of the settings for all time, else those that the entitlements stage has left in the store.
+  public func history(or reader: any StoreReader) throws -> CatalogueHistory {
+    if values.text(.catalogue) != nil { return CatalogueHistory(try catalogue()) }
+    guard let kept = try reader.catalogueHistory() else { return CatalogueHistory(try catalogue()) }
     return kept
   }
 
@@ -58,7 +63,7 @@ public struct StageFactory {
       throw UsageError("--catalogue: is missing: without it no purchase grants anything")
     }
     let document = try Files.read(path, .catalogue)
-    do { return CatalogueFile(catalogue: try Catalogue(parsing: document), document: document) } catch {
+    do { return CatalogueFile(parsing: document) } catch {
       throw UsageError("--catalogue \(path): \(error)")
     }
   }

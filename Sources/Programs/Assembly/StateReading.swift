@@ -4,13 +4,13 @@ import PurchasesCore
 /// Reads accounts from a store.
 public struct StateReading {
   private let reader: any StoreReader
-  private let catalogue: Catalogue
+  private let history: CatalogueHistory
 
   static let page = 500
 
-  public init(_ reader: any StoreReader, catalogue: Catalogue) {
+  public init(_ reader: any StoreReader, history: CatalogueHistory) {
     self.reader = reader
-    self.catalogue = catalogue
+    self.history = history
   }
 
   /// An account in every environment that knows it, in one of them where it is named. One whose purchases have led to no
@@ -18,7 +18,7 @@ public struct StateReading {
   public func views(_ account: Account, in environment: Environment?, at instant: Instant) throws -> [AccountView] {
     try Environment.allCases.filter { environment == nil || environment == $0 }.compactMap { candidate in
       try reader.row(AccountRow.key(candidate, account)).map {
-        try reader.view($0, catalogue: catalogue, at: instant)
+        try reader.view($0, history: history, at: instant)
       }
     }
   }
@@ -35,7 +35,7 @@ public struct StateReading {
     var after: [Value]?
     while true {
       let rows = try reader.rows(.account, prefix: [], after: after, limit: Self.page)
-      for row in rows { try body(try reader.view(row, catalogue: catalogue, at: instant)) }
+      for row in rows { try body(try reader.view(row, history: history, at: instant)) }
       guard rows.count == Self.page, let last = rows.last else { return }
       after = last.key.values
     }

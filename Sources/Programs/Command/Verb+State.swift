@@ -8,7 +8,7 @@ extension Setting {
   static let account = Setting("account", "A", "the account")
   static let entitlement = Setting("entitlement", "NAME", "only changes of this entitlement, unit of credits or proof")
   static let keptCatalogue = Setting.catalogue.explained(
-    "the catalogue of products (JSON; default: the one that the entitlements stage started with last)")
+    "the catalogue of products (JSON) as if it had been in force all along; default: those that the stage has worked by, each in its time")
   static let into = Setting("into", "URL", "the store to build: sqlite:PATH or postgres://…")
   static let anyEnvironment = Setting.environment.explained(
     "only this environment: Production, Sandbox, Xcode or LocalTesting (default: every one that knows the account)")
@@ -29,7 +29,7 @@ extension Verb {
     defer { store.close() }
     let reader = try store.reader()
     defer { reader.close() }
-    let views = try StateReading(reader, catalogue: try StageFactory(call.values, deployment).catalogue(or: reader))
+    let views = try StateReading(reader, history: try StageFactory(call.values, deployment).history(or: reader))
       .views(
         account, in: try TrustSettings.environment(call.values), at: at)
     let asJSON = try call.values.flag(.json)
@@ -179,8 +179,8 @@ extension Verb {
     let liveReader = try live.reader()
     defer { liveReader.close() }
     let factory = StageFactory(call.values, deployment)
-    let catalogue = try factory.catalogue(or: liveReader)
-    let stage: any Stage = name == .entitlements ? factory.entitlements(catalogue) : try factory.stage(name)
+    let history = try factory.history(or: liveReader)
+    let stage: any Stage = name == .entitlements ? factory.entitlements(history) : try factory.stage(name)
     let log = try deployment.openLog()
     defer { log.close() }
     let shadow = try Deployment.open(address)
@@ -209,8 +209,8 @@ extension Verb {
     let at = try instant(call, .at) ?? deployment.clock.now()
     let shadowReader = try shadow.reader()
     defer { shadowReader.close() }
-    let replayed = try StateReading(shadowReader, catalogue: catalogue).digest(at: at)
-    let stands = try StateReading(liveReader, catalogue: catalogue).digest(at: at)
+    let replayed = try StateReading(shadowReader, history: history).digest(at: at)
+    let stands = try StateReading(liveReader, history: history).digest(at: at)
     if try call.values.flag(.json) {
       var writer = JSONWriter()
       writer.object { json in

@@ -5,7 +5,8 @@ import PurchasesCore
 struct Decision {
   let record: Incoming
   let facts: any Facts
-  let catalogue: Catalogue
+  /// The one that the account in hand is decided by.
+  var catalogue: Catalogue
   var actions: [Action] = []
   /// Events among the actions so far: an event's id has its place in it.
   var emitted = 0
@@ -44,9 +45,7 @@ struct Decision {
   }
 
   private func unknownProducts(_ statements: AccountState.Statements) -> [TransactionRevision] {
-    statements.transactions.filter {
-      $0.revocationDate == nil && catalogue.product($0.product, as: $0.type) == nil
-    }
+    statements.transactions.filter { $0.revocationDate == nil && !catalogue.knows(Purchase($0)) }
   }
 
   mutating func remove(_ subject: Subject, _ chain: OriginalTransactionID, _ proof: String?) throws(FieldFailure) {
@@ -131,13 +130,14 @@ struct Decision {
   // MARK: Ticks
 
   /// Rows that are due and rows that wait for this catalogue, each account once, in the order in which they were found.
-  mutating func tick(_ tick: ClockTicked, _ rows: [[Row]]) {
+  mutating func tick(_ tick: ClockTicked, _ rows: [[Row]], _ history: CatalogueHistory) {
     var done: Set<RowKey> = []
     for (index, list) in rows.enumerated() {
       for row in list where done.insert(row.key).inserted {
         do throws(FieldFailure) {
           var account = try AccountRow(row)
           let subject = Subject(environment: account.environment, account: account.account)
+          catalogue = history.inForce(at: tick.instant, notBefore: account.catalogueVersion)
           let changes =
             index == 0
             ? account.state.tick(tick.instant, catalogue) : account.state.relearn(at: tick.instant, catalogue)
@@ -146,6 +146,18 @@ struct Decision {
         } catch { setAside(row, error) }
       }
     }
+  }
+
+  /// One tick more, of the same instant: more is due than one settles. An ordinary output, so that a replay finds it in the
+  /// log, and records that came in meanwhile get in between.
+  mutating func goOn(_ tick: ClockTicked, _ last: Row) {
+    guard let subject = Subject(last) else { return }
+    let next = OwnedEvent.ticked(
+      ClockTicked(
+        environment: subject.environment, account: subject.account, instant: tick.instant,
+        catalogueVersion: tick.catalogueVersion))
+    actions.append(.emit(Outgoing(topic: .owned, key: next.key, type: next.type, data: next.data)))
+    emitted += 1
   }
 
   /// A row that can't be read is due no more, or it would bring tick after tick and hold up the others. A record about the

@@ -4,20 +4,30 @@ import PurchasesCryptography
 
 /// Computes what accounts may use, and says so: each change with its version, each permit to finish once.
 public struct EntitlementsStage: Stage {
-  public let catalogue: Catalogue
+  /// The catalogues that have been in force: a record is decided by that of its own time.
+  public let history: CatalogueHistory
 
-  /// Accounts that one tick settles: a batch of the size that a store commits in well under a second. What is left is due
-  /// still, and the next tick takes it.
+  /// Accounts that one tick settles: a batch of the size that a store commits in well under a second. Where more are due, the
+  /// tick ends in another one, which comes back behind what has come in meanwhile.
   public static let maximumDue = 2_000
 
-  public init(catalogue: Catalogue) { self.catalogue = catalogue }
+  private let atOnce: Int
+
+  /// - Parameter atOnce: accounts that one tick settles.
+  public init(history: CatalogueHistory, atOnce: Int = Self.maximumDue) {
+    self.history = history
+    self.atOnce = atOnce
+  }
+
+  /// One catalogue for all time.
+  public init(catalogue: Catalogue) { self.init(history: CatalogueHistory(catalogue)) }
 
   public var name: StageName { .entitlements }
   public var inputs: [Topic] { [.owned] }
 
   public func read(_ record: Incoming) -> (any Sendable)? { Reading(record) }
 
-  /// Which accounts are due is asked of the store: it must hold all that came before the tick.
+  /// Which accounts are due is asked of the store: it must hold all that came before the tick in its partition.
   public func beginsBatch(_ record: Incoming) -> Bool { record.event?.type == .clockTicked }
 
   public func needs(_ record: Incoming, _ facts: any Facts) -> [Need] {
@@ -43,19 +53,21 @@ public struct EntitlementsStage: Stage {
   }
 
   private func due(_ partition: Int32, _ tick: ClockTicked) -> [Need] {
-    var needs = [Need.due(partition: partition, upTo: tick.instant, limit: Self.maximumDue)]
+    var needs = [Need.due(partition: partition, upTo: tick.instant, limit: atOnce)]
+    let catalogue = history.inForce(at: tick.instant)
     // A tick of a program with another catalogue says nothing about who waits for ours.
     if tick.catalogueVersion == catalogue.version {
       needs.append(
-        .waiting(partition: partition, catalogueOtherThan: catalogue.version, limit: Self.maximumDue))
+        .waiting(partition: partition, catalogueOtherThan: catalogue.version, limit: atOnce))
     }
     return needs
   }
 
   public func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
-    var decision = Decision(record: record, facts: facts, catalogue: catalogue)
+    let reading = record.reading as? Reading ?? Reading(record)
+    var decision = Decision(record: record, facts: facts, catalogue: catalogue(reading, record, facts))
     do throws(FieldFailure) {
-      switch record.reading as? Reading ?? Reading(record) {
+      switch reading {
       case .statements(let subject, let statements, let isTransfer):
         try decision.decide(subject, statements, byTransfer: isTransfer)
       case .removed(let subject, let chain, let cause): try decision.remove(subject, chain, cause)
@@ -63,7 +75,9 @@ public struct EntitlementsStage: Stage {
       case .spend(let subject, let spend): try decision.spend(subject, spend)
       case .order(let subject, let order): try decision.order(subject, order)
       case .tick(let tick):
-        decision.tick(tick, due(record.coordinates.partition, tick).map { facts.rows($0) })
+        let rows = due(record.coordinates.partition, tick).map { facts.rows($0) }
+        decision.tick(tick, rows, history)
+        if let last = rows.first(where: { $0.count >= atOnce })?.last { decision.goOn(tick, last) }
       case .nothing: break
       case .unreadable(let failure): throw failure
       }
@@ -74,12 +88,22 @@ public struct EntitlementsStage: Stage {
     return decision.actions
   }
 
+  private static let catalogueVersion = Table.account.index("catalogue_version")
+
+  /// The catalogue in force at the record's time, unless a newer one has decided the account already.
+  private func catalogue(_ reading: Reading, _ record: Incoming, _ facts: any Facts) -> Catalogue {
+    let row = reading.subject.flatMap { facts.row(AccountRow.key($0.environment, $0.account)) }
+    return history.inForce(at: record.timestamp, notBefore: row?.values[Self.catalogueVersion].text)
+  }
+
   // MARK: The clock
 
   public func scheduleNeeds(_ partition: TopicPartition, now: Instant, workedOff: Instant) -> [Need] {
-    [
-      .due(partition: partition.partition, upTo: min(now, workedOff), limit: 1),
-      .waiting(partition: partition.partition, catalogueOtherThan: catalogue.version, limit: 1),
+    let instant = min(now, workedOff)
+    return [
+      .due(partition: partition.partition, upTo: instant, limit: 1),
+      .waiting(
+        partition: partition.partition, catalogueOtherThan: history.inForce(at: instant).version, limit: 1),
     ]
   }
 
@@ -90,14 +114,12 @@ public struct EntitlementsStage: Stage {
   ) -> [Scheduled] {
     let instant = min(now, workedOff)
     let needs = scheduleNeeds(partition, now: now, workedOff: workedOff)
-    guard let row = needs.lazy.compactMap({ facts.rows($0).first }).first,
-      case .text(let name) = row.key.values[0], let environment = Environment(rawValue: name),
-      case .text(let text) = row.key.values[1], let account = Account(text)
-    else { return [] }
+    guard let row = needs.lazy.compactMap({ facts.rows($0).first }).first, let subject = Subject(row) else { return [] }
+    let version = history.inForce(at: instant).version
     let tick = OwnedEvent.ticked(
       ClockTicked(
-        environment: environment, account: account, instant: instant, catalogueVersion: catalogue.version))
-    let about = "clock.ticked\n\(partition.partition)\n\(instant.milliseconds)\n\(tick.key)\n\(catalogue.version)"
+        environment: subject.environment, account: subject.account, instant: instant, catalogueVersion: version))
+    let about = "clock.ticked\n\(partition.partition)\n\(instant.milliseconds)\n\(tick.key)\n\(version)"
     return [
       Scheduled(
         event: Outgoing(topic: .owned, key: tick.key, type: tick.type, data: tick.data),

@@ -7,6 +7,19 @@ struct Subject: Sendable {
   var environment: Environment
   var account: Account
 
+  init(environment: Environment, account: Account) {
+    self.environment = environment
+    self.account = account
+  }
+
+  /// Whose row of the table `account` it is.
+  init?(_ row: Row) {
+    guard let environment = row.key.values[0].text.flatMap(Environment.init(rawValue:)),
+      let account = row.key.values[1].text.flatMap({ Account($0) })
+    else { return nil }
+    self.init(environment: environment, account: account)
+  }
+
   func permitKey(_ proof: String) -> RowKey {
     RowKey(.permit, [.text(environment.rawValue), .text(account.text), .text(proof)])
   }
@@ -38,6 +51,16 @@ enum Reading: Sendable {
     }
     do throws(FieldFailure) { self = try Self.read(type, Fields(parsing: data), record) } catch {
       self = .unreadable(error)
+    }
+  }
+
+  /// Whom it is about; nil of a tick and of what is nobody's.
+  var subject: Subject? {
+    switch self {
+    case .statements(let subject, _, _), .removed(let subject, _, _), .answer(let subject, _), .spend(let subject, _),
+      .order(let subject, _):
+      subject
+    case .tick, .nothing, .unreadable: nil
     }
   }
 

@@ -1,0 +1,115 @@
+import PurchasesContracts
+import PurchasesCore
+import PurchasesEntitlements
+import PurchasesTestKit
+import Testing
+
+/// Which catalogue counts is told by times in the log and in what Apple signed, and not by when a process was started.
+@Suite struct CatalogueHistoryTests {
+  private let a = "aaaaaaaa-0000-4000-8000-00000000000a"
+  private let b = "bbbbbbbb-0000-4000-8000-00000000000b"
+
+  private func coins(_ version: String, _ amount: Int64?, unit: String = "coins") -> Catalogue {
+    let product = amount.map {
+      #"{"id": "coins", "type": "consumable", "credits": {"unit": "\#(unit)", "amount": \#($0)}}"#
+    }
+    return Samples.catalogue(#"{"version": "\#(version)", "products": [\#(product ?? "")]}"#)
+  }
+
+  private func sale(
+    _ transaction: String = "1", bought: Int64 = 5, signed: Int64 = 10, token: String? = nil, quantity: Int64? = nil
+  ) -> SampleTransaction {
+    SampleTransaction(
+      transaction, "coins", .consumable, signed: signed, purchased: bought, quantity: quantity, token: token)
+  }
+
+  private func gists(_ events: [EntitlementEvent]) -> [String] { events.map(\.gist) }
+
+  @Test func transferAfterANewCatalogueMovesWhatWasBought() {
+    for newer in [coins("2", 200), coins("2", nil), coins("2", 30, unit: "gems")] {
+      let world = World(coins("1", 100))
+      world.feed(sale(token: a), by: a, at: 20)
+      world.relearn(newer, from: 25)
+      #expect(world.balance(a) == 100)
+      let moved = gists(world.feed(sale(signed: 30, token: b), by: b, at: 31))
+      #expect(moved == ["removed 100 coins", "added 100 coins", "finishable granted"])
+      #expect(world.balance(a) == 0 && world.balance(b) == 100)
+    }
+  }
+
+  @Test func aLateStatementIsWorthWhatItWasWorthOnItsDay() {
+    let world = World(coins("1", 100))
+    world.relearn(coins("2", 200), from: 25)
+    #expect(gists(world.feed(sale("1", bought: 24), by: a, at: 1000)) == ["added 100 coins", "finishable granted"])
+    #expect(
+      gists(world.feed(sale("2", bought: 25, quantity: 2), by: a, at: 1001)) == [
+        "added 400 coins", "finishable granted",
+      ])
+  }
+
+  @Test func whatNoCatalogueOfItsDayKnewIsWorthWhatTheFirstLaterOneSays() {
+    for told in [Int64(30), 50, 70] {
+      let world = World(coins("1", nil))
+      if told == 30 { world.feed(sale(bought: 28), by: a, at: told) }
+      world.relearn(coins("2", 40), from: 40)
+      world.tick(45)
+      if told == 50 { world.feed(sale(bought: 28), by: a, at: told) }
+      world.relearn(coins("3", 99), from: 60)
+      world.tick(65)
+      if told == 70 { world.feed(sale(bought: 28), by: a, at: told) }
+      #expect(world.balance(a) == 40, "told at \(told)")
+    }
+  }
+
+  /// A withdrawn product that is sold all the same waits; what was bought while it was there stays.
+  @Test func aGapInTheCataloguesIsFilledByTheNextOne() {
+    let world = World(coins("1", 100))
+    world.relearn(coins("2", nil), from: 20)
+    world.feed(sale("1", bought: 10), by: a, at: 30)
+    #expect(world.balance(a) == 100)
+    world.feed(sale("2", bought: 25), by: a, at: 31)
+    #expect(world.balance(a) == 100 && world.view(a, at: 32)?.waitingFor.map(\.text) == ["coins"])
+    world.relearn(coins("3", 7), from: 40)
+    world.tick(50)
+    #expect(world.balance(a) == 107 && world.view(a, at: 50)?.waitingFor == [])
+  }
+
+  @Test func aRecordIsDecidedByTheCatalogueOfItsTime() {
+    let first = #"{"id": "pro", "type": "non-consumable", "entitlements": ["pro"]}"#
+    let second = #"{"id": "pro", "type": "non-consumable", "entitlements": ["extra", "pro"]}"#
+    let world = World(Samples.catalogue(#"{"version": "1", "products": [\#(first)]}"#))
+    world.relearn(Samples.catalogue(#"{"version": "2", "products": [\#(second)]}"#), from: 100)
+    func pro(_ transaction: String) -> SampleTransaction {
+      SampleTransaction(transaction, "pro", .nonConsumable, signed: 10, purchased: 5, token: a)
+    }
+    // Kept and known, but not in force yet.
+    let before = world.feed(pro("1"), by: a, at: 99)
+    #expect(gists(before) == ["granted pro", "finishable granted"] && before.allSatisfy { $0.catalogueVersion == "1" })
+    let after = world.feed(pro("2"), by: a, at: 100)
+    #expect(gists(after).contains("granted extra") && after.allSatisfy { $0.catalogueVersion == "2" })
+    // A record that is a little older comes behind it: no account goes back.
+    let late = world.feed(pro("3"), by: a, at: 98)
+    #expect(gists(late) == ["finishable granted"] && late[0].catalogueVersion == "2")
+    #expect(world.active(a, at: 99) == ["pro"] && world.active(a, at: 100) == ["extra", "pro"])
+  }
+
+  /// 7.6: what a stage that was there all along decided, one that knows all catalogues from the start decides as well.
+  @Test func aReplayThatKnowsAllCataloguesAgrees() {
+    let world = World(coins("1", 100))
+    world.feed(sale("1", bought: 5), by: a, at: 20)
+    world.relearn(coins("2", nil), from: 25)
+    world.feed(sale("2", bought: 28, signed: 28), by: a, at: 30)
+    world.tick(31)
+    world.relearn(coins("3", 300), from: 40)
+    world.feed(sale("1", bought: 5, signed: 41, token: b), by: nil, at: 42)
+    world.tick(50)
+    world.feed(sale("3", bought: 12), by: a, at: 39)
+    let owned = world.records.filter { $0.coordinates.topic == world.topics.name(.owned) }
+    let shadow = InMemoryStage(EntitlementsStage(history: world.history), topics: world.topics)
+    for record in owned { _ = shadow.feed(record) }
+    for table in [Table.account, .balance, .ledger, .change, .permit] {
+      #expect(shadow.tables.rows(table) == world.entitlements.tables.rows(table), "\(table.name)")
+    }
+    #expect(world.balance(a) == 400 && world.balance(b) == 100)
+  }
+}
