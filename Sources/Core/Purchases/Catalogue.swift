@@ -70,16 +70,6 @@ public struct Catalogue: Sendable, Hashable {
   public func isMissing(_ purchase: Purchase) -> Bool {
     !purchase.isRevoked && purchase.booking == nil && !knows(purchase)
   }
-
-  /// Which of these products there are, and which identifiers are invalid; both in the order asked for.
-  public func lookUp(_ ids: [String]) -> (known: [CatalogueProduct], invalid: [String]) {
-    var known: [CatalogueProduct] = []
-    var invalid: [String] = []
-    for id in ids {
-      if let product = ProductID(id).flatMap({ products[$0] }) { known.append(product) } else { invalid.append(id) }
-    }
-    return (known, invalid)
-  }
 }
 
 public struct CatalogueProduct: Sendable, Hashable {
@@ -108,10 +98,13 @@ public struct CatalogueProduct: Sendable, Hashable {
   public let terms: Terms
   /// What the account may use; empty for a consumable.
   public let entitlements: [EntitlementID]
+  /// Whether it is offered. What Apple has sold counts all the same.
+  public let sale: Sale
 
-  public init(id: ProductID, terms: Terms, entitlements: [EntitlementID]) {
+  public init(id: ProductID, terms: Terms, entitlements: [EntitlementID], sale: Sale = .always) {
     self.id = id
     self.terms = terms
     self.entitlements = entitlements
+    self.sale = sale
   }
 }
