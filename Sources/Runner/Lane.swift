@@ -61,7 +61,7 @@ final class Lane<Work: Sendable>: @unchecked Sendable {
     }
     return all.allSatisfy {
       switch $0 {
-      case .row, .due, .waiting: true
+      case .row, .due, .outdated: true
       // Not of one partition.
       case .watch: false
       }

@@ -23,7 +23,7 @@ import Testing
     #expect(history.inForce(at: instant(100), notBefore: "unheard of").version == "1")
     #expect(history.inForce(at: instant(300), notAfter: "2").version == "2")
     #expect(history.inForce(at: instant(100), notAfter: "2").version == "1")
-    #expect(history.outdated(at: instant(299)) == ["1"] && history.outdated(at: instant(300)) == ["1", "2"])
+    #expect(history.outdated(at: instant(299)) == ["1"] && history.outdated(at: instant(300)) == ["2", "1"])
   }
 
   @Test func creditsAreThoseOfTheDay() throws {

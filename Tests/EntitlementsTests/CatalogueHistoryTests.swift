@@ -93,6 +93,73 @@ import Testing
     #expect(world.active(a, at: 99) == ["pro"] && world.active(a, at: 100) == ["extra", "pro"])
   }
 
+  // MARK: The sweep
+
+  private func pass(_ version: String, _ pass: [String], _ other: String = "other") -> Catalogue {
+    let names = pass.map { #""\#($0)""# }.joined(separator: ", ")
+    return Samples.catalogue(
+      #"""
+      {"version": "\#(version)", "products": [
+        {"id": "pass", "type": "non-consumable", "entitlements": [\#(names)]},
+        {"id": "else", "type": "non-consumable", "entitlements": ["\#(other)"]}]}
+      """#)
+  }
+
+  private func account(_ number: Int) -> String { "aaaaaaaa-0000-4000-8000-00000000000\(number)" }
+
+  private func owners(of product: String, _ numbers: Range<Int>, in world: World) {
+    for number in numbers {
+      let sale = SampleTransaction(
+        "\(number + 1)", product, .nonConsumable, signed: 10, purchased: 5, token: account(number))
+      world.notify(sale, "N\(number)", "ONE_TIME_CHARGE", at: 20)
+    }
+  }
+
+  /// Also those that wait for nothing: what they have may mean something else now.
+  @Test func aNewCatalogueSettlesAllAccounts() {
+    let world = World(pass("1", ["old", "same"]), partitions: 2, atOnce: 2)
+    owners(of: "pass", 0..<6, in: world)
+    owners(of: "else", 6..<9, in: world)
+    world.relearn(pass("2", ["new", "same"]), from: 100)
+    #expect(world.tick(99).isEmpty)
+    // What is published stands until the sweep has come by, and so says the reading side.
+    #expect(world.published(account(0)) == ["old", "same"] && world.active(account(0), at: 100) == ["old", "same"])
+    let events = world.tick(100)
+    #expect(Set(events.map(\.gist)) == ["granted new", "revoked old"] && events.count == 12)
+    for event in events {
+      guard case .entitlement(let change) = event.content else { continue }
+      #expect(change.rule == .catalogue && event.catalogueVersion == "2")
+    }
+    for number in 0..<9 {
+      #expect(world.row(account(number))?.catalogueVersion == "2")
+      #expect(world.published(account(number)) == world.active(account(number), at: 100))
+    }
+    #expect(world.active(account(0), at: 99) == ["old", "same"])
+    let before = world.records.count
+    #expect(world.tick(200).isEmpty)
+    #expect(world.records.count == before)
+  }
+
+  /// What the stages before have not worked off yet is not swept by a catalogue that was not in force then.
+  @Test func aSweepWaitsForWhatIsBehind() {
+    let world = World(pass("1", ["old"]), partitions: 1)
+    owners(of: "pass", 0..<2, in: world)
+    world.relearn(pass("2", ["new"]), from: 100)
+    let place = TopicPartition(world.topics.name(.owned), 0)
+    func scheduled(workedOff: Int64) -> Int {
+      world.entitlements.scheduled(
+        place, now: Instant(milliseconds: 500), workedOff: Instant(milliseconds: workedOff)
+      ).count
+    }
+    #expect(scheduled(workedOff: 99) == 0 && scheduled(workedOff: 100) == 1)
+    // One account is ahead of the sweep already: nothing of it looks outdated to an earlier instant.
+    let sale = SampleTransaction("9", "else", .nonConsumable, signed: 10, purchased: 5, token: account(0))
+    world.notify(sale, "N9", "ONE_TIME_CHARGE", at: 450)
+    #expect(world.published(account(0)) == ["new", "other"] && scheduled(workedOff: 99) == 0)
+    world.tick(500)
+    #expect(world.published(account(1)) == ["new"])
+  }
+
   /// 7.6: what a stage that was there all along decided, one that knows all catalogues from the start decides as well.
   @Test func aReplayThatKnowsAllCataloguesAgrees() {
     let world = World(coins("1", 100))

@@ -35,12 +35,11 @@ public final class InMemoryTables {
           let (a, b) = ($0.values[due].integer ?? 0, $1.values[due].integer ?? 0)
           return a == b ? Self.precedes($0.key.values, $1.key.values) : a < b
         }.prefix(limit))
-    case .waiting(let partition, let version, let limit):
-      let waiting = unordered(.account).filter {
-        $0["waiting"].integer == 1 && $0["partition"].integer == Int64(partition)
-          && $0["catalogue_version"].text != version
+    case .outdated(let partition, let version, let limit):
+      let outdated = unordered(.account).filter {
+        $0["partition"].integer == Int64(partition) && $0["catalogue_version"] == .text(version)
       }
-      return Array(waiting.sorted { Self.precedes($0.key.values, $1.key.values) }.prefix(limit))
+      return Array(outdated.sorted { Self.precedes($0.key.values, $1.key.values) }.prefix(limit))
     }
   }
 

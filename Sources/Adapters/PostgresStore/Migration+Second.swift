@@ -43,6 +43,8 @@ extension Migration {
 
   private static let catalogue = """
     ALTER TABLE catalogue ADD COLUMN valid_from bigint;
+    DROP INDEX account_waiting;
+    CREATE INDEX account_outdated ON account (catalogue_version, "partition", environment, account);
     """
 
   /// Of each line one side is the account's and the other somebody else's. Lines that are there already are not looked at.

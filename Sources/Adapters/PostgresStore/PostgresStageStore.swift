@@ -285,11 +285,11 @@ extension PostgresStageStore {
         Table.account.selection
           + #"WHERE "partition" = $1 AND due_at <= $2 ORDER BY due_at, environment, account LIMIT $3"#,
         [.int64(Int64(partition)), .int64(instant.milliseconds), .int64(Int64(limit))])
-    case .waiting(let partition, let catalogue, let limit):
+    case .outdated(let partition, let version, let limit):
       .init(
         Table.account.selection
-          + #"WHERE "partition" = $1 AND waiting = 1 AND catalogue_version <> $2 ORDER BY environment, account LIMIT $3"#,
-        [.int64(Int64(partition)), .text(catalogue), .int64(Int64(limit))])
+          + #"WHERE catalogue_version = $1 AND "partition" = $2 ORDER BY environment, account LIMIT $3"#,
+        [.text(version), .int64(Int64(partition)), .int64(Int64(limit))])
     case .watch(let instant, let limit):
       .init(
         Table.auditWatch.selection + "WHERE look_at <= $1 ORDER BY look_at, environment, subject LIMIT $2",

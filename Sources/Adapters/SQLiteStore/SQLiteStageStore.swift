@@ -199,10 +199,10 @@ extension SQLiteStageStore {
             fetched.queries[need] = try accounts(
               #""partition" = ? AND due_at <= ? ORDER BY due_at, environment, account LIMIT ?"#,
               .integer(Int64(partition)), .integer(instant.milliseconds), .integer(Int64(limit)))
-          case .waiting(let partition, let catalogue, let limit):
+          case .outdated(let partition, let version, let limit):
             fetched.queries[need] = try accounts(
-              #""partition" = ? AND waiting = 1 AND catalogue_version <> ? ORDER BY environment, account LIMIT ?"#,
-              .integer(Int64(partition)), .text(catalogue), .integer(Int64(limit)))
+              #"catalogue_version = ? AND "partition" = ? ORDER BY environment, account LIMIT ?"#,
+              .text(version), .integer(Int64(partition)), .integer(Int64(limit)))
           }
         }
         return fetched

@@ -128,8 +128,9 @@ public enum Need: Sendable, Hashable {
   /// Accounts of this input partition whose `due_at` is set and not after the instant, in order of (`due_at`,
   /// `environment`, `account`), at most `limit`; all of the table `account`'s rows so named.
   case due(partition: Int32, upTo: Instant, limit: Int)
-  /// Accounts of this input partition that wait for a product (`waiting` = 1) under another catalogue than this one.
-  case waiting(partition: Int32, catalogueOtherThan: String, limit: Int)
+  /// Accounts of this input partition that this version of the catalogue decided last (`catalogue_version`), in order of
+  /// (`environment`, `account`), at most `limit`.
+  case outdated(partition: Int32, version: String, limit: Int)
   /// Rows of `audit_watch` whose `look_at` is set and not after the instant, in order of (`look_at`, `environment`,
   /// `subject`), at most `limit`.
   case watch(upTo: Instant, limit: Int)

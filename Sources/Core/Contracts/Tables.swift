@@ -184,7 +184,7 @@ extension Table {
   public var indexed: [String] {
     switch name {
     case "chain": ["account", "unowned_since"]
-    case "account": ["due_at"]
+    case "account": ["due_at", "catalogue_version"]
     case "permit": ["transaction"]
     case "audit_watch": ["look_at"]
     default: []

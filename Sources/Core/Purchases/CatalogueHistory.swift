@@ -53,9 +53,14 @@ public struct CatalogueHistory: Sendable, Hashable {
     return versions[last].catalogue
   }
 
-  /// The names of those before the one in force at that time: accounts that were decided by one of them last are to be
-  /// settled anew.
-  public func outdated(at instant: Instant) -> [String] { versions[..<place(at: instant)].map(\.catalogue.version) }
+  /// Sweeps of all accounts end long before so many more catalogues have come.
+  public static let maximumOutdated = 16
+
+  /// The names of those before the one in force at that time, the newest first: accounts that were decided by one of them
+  /// last are to be settled anew.
+  public func outdated(at instant: Instant) -> [String] {
+    versions[..<place(at: instant)].suffix(Self.maximumOutdated).reversed().map(\.catalogue.version)
+  }
 
   private func place(at instant: Instant) -> Int {
     // Nearly always the newest.

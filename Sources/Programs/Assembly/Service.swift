@@ -14,6 +14,8 @@ public final class Service: Sendable {
   private let log: any EventLog
   private let store: (any Store)?
   private let stages: [RunningStage]
+  /// Of the entitlements stage, where it is one of them.
+  private let history: CatalogueHistory?
   private let stop: StopSignal
   private let beginning: Beginning
   private let parts = Mutex(Parts())
@@ -77,6 +79,7 @@ public final class Service: Sendable {
       }
       return store
     }
+    self.history = history
     var started: [RunningStage] = []
     for var stage in stages {
       if stage.name == .entitlements, let history { stage = EntitlementsStage(history: history) }
@@ -235,6 +238,11 @@ public final class Service: Sendable {
         let horizon = now.milliseconds - RunnerSettings.settlingMilliseconds
         let due = try reader.rows(.account, where: "due_at", atMost: horizon, limit: 1)
         if !due.isEmpty { return false }
+        // So do accounts that the newest catalogue has not been over yet.
+        for version in history?.outdated(at: now) ?? []
+        where try !reader.rows(.account, where: "catalogue_version", is: .text(version), limit: 1).isEmpty {
+          return false
+        }
       case .auditing:
         guard try AuditProgress.isSettled(reader) else { return false }
       case .verification, .ownership: break

@@ -129,7 +129,8 @@ struct Decision {
 
   // MARK: Ticks
 
-  /// Rows that are due and rows that wait for this catalogue, each account once, in the order in which they were found.
+  /// Rows that are due and rows that an older catalogue decided last, each account once, in the order in which they were
+  /// found.
   mutating func tick(_ tick: ClockTicked, _ rows: [[Row]], _ history: CatalogueHistory) {
     var done: Set<RowKey> = []
     for (index, list) in rows.enumerated() {
@@ -143,7 +144,7 @@ struct Decision {
             ? account.state.tick(tick.instant, catalogue) : account.state.relearn(at: tick.instant, catalogue)
           publish(changes, &account, subject, Cause(event: sourceID), asOf: max(account.state.clock, tick.instant))
           write(account)
-        } catch { setAside(row, error) }
+        } catch { setAside(row, error, history.inForce(at: tick.instant)) }
       }
     }
   }
@@ -162,8 +163,9 @@ struct Decision {
 
   /// A row that can't be read is due no more, or it would bring tick after tick and hold up the others. A record about the
   /// account meets it again, and people are told now.
-  private mutating func setAside(_ row: Row, _ failure: FieldFailure) {
+  private mutating func setAside(_ row: Row, _ failure: FieldFailure, _ catalogue: Catalogue) {
     var row = row
+    row.values[Table.account.index("catalogue_version")] = .text(catalogue.version)
     row.values[Table.account.index("due_at")] = .null
     row.values[Table.account.index("waiting")] = .integer(0)
     actions.append(.write(.put(row)))

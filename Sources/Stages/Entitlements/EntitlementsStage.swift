@@ -53,14 +53,14 @@ public struct EntitlementsStage: Stage {
   }
 
   private func due(_ partition: Int32, _ tick: ClockTicked) -> [Need] {
-    var needs = [Need.due(partition: partition, upTo: tick.instant, limit: atOnce)]
-    let catalogue = history.inForce(at: tick.instant)
-    // A tick of a program with another catalogue says nothing about who waits for ours.
-    if tick.catalogueVersion == catalogue.version {
-      needs.append(
-        .waiting(partition: partition, catalogueOtherThan: catalogue.version, limit: atOnce))
-    }
-    return needs
+    let needs = [Need.due(partition: partition, upTo: tick.instant, limit: atOnce)]
+    // A tick of a program that knew of another catalogue says nothing about who is to be settled by ours.
+    guard tick.catalogueVersion == history.inForce(at: tick.instant).version else { return needs }
+    return needs + outdated(partition, at: tick.instant, limit: atOnce)
+  }
+
+  private func outdated(_ partition: Int32, at instant: Instant, limit: Int) -> [Need] {
+    history.outdated(at: instant).map { .outdated(partition: partition, version: $0, limit: limit) }
   }
 
   public func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
@@ -100,11 +100,8 @@ public struct EntitlementsStage: Stage {
 
   public func scheduleNeeds(_ partition: TopicPartition, now: Instant, workedOff: Instant) -> [Need] {
     let instant = min(now, workedOff)
-    return [
-      .due(partition: partition.partition, upTo: instant, limit: 1),
-      .waiting(
-        partition: partition.partition, catalogueOtherThan: history.inForce(at: instant).version, limit: 1),
-    ]
+    return [.due(partition: partition.partition, upTo: instant, limit: 1)]
+      + outdated(partition.partition, at: instant, limit: 1)
   }
 
   /// One tick where something is due in the partition, under the key of an account that it is due for: so it comes back

@@ -159,10 +159,9 @@ struct SimulatedDatabase {
           $0["partition"].integer == Int64(partition)
             && $0["due_at"].integer.map { $0 <= instant.milliseconds } ?? false
         }
-      case .waiting(let partition, let catalogue, let limit):
+      case .outdated(let partition, let version, let limit):
         fetched.queries[need] = table(.account, orderedBy: nil, limit) {
-          $0["partition"].integer == Int64(partition) && $0["waiting"].integer == 1
-            && $0["catalogue_version"].text != catalogue
+          $0["partition"].integer == Int64(partition) && $0["catalogue_version"] == .text(version)
         }
       case .watch(let instant, let limit):
         fetched.queries[need] = table(.auditWatch, orderedBy: "look_at", limit) {

@@ -22,20 +22,23 @@ let storeReadCases: [StoreCase] = [
     try Conformance.expectEqual(try worker.stage.fetch([need]).queries[need], [])
   },
 
-  StoreCase("who waits for the catalogue") { database in
+  StoreCase("whom a version of the catalogue decided last") { database in
     let worker = try database.worker()
     try worker.commit(
       [
         account("c", waiting: true, catalogue: "1"), account("a", waiting: true, catalogue: "2"),
         account("b", waiting: true, catalogue: "1"), account("d", waiting: false, catalogue: "1"),
-        account("e", partition: 1, waiting: true, catalogue: "1"),
+        account("B", catalogue: "1"), account("e", partition: 1, waiting: true, catalogue: "1"),
+        account("f", catalogue: "10"),
       ].map { .put($0) })
-    func waiting(_ limit: Int) throws -> [String] {
-      let need = Need.waiting(partition: 0, catalogueOtherThan: "2", limit: limit)
+    func outdated(_ version: String, _ limit: Int) throws -> [String] {
+      let need = Need.outdated(partition: 0, version: version, limit: limit)
       return try (worker.stage.fetch([need]).queries[need] ?? []).map { $0.key.values[1].text ?? "" }
     }
-    try Conformance.expectEqual(try waiting(10), ["b", "c"])
-    try Conformance.expectEqual(try waiting(1), ["b"])
+    try Conformance.expectEqual(try outdated("1", 10), ["B", "b", "c", "d"])
+    try Conformance.expectEqual(try outdated("1", 2), ["B", "b"])
+    try Conformance.expectEqual(try outdated("2", 10), ["a"])
+    try Conformance.expectEqual(try outdated("3", 10), [])
   },
 
   StoreCase("what audit must look at comes in order, up to the instant and the limit") { database in
