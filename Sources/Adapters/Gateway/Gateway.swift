@@ -19,7 +19,8 @@ public final class Gateway: Sendable {
     let permits = store.map { PermitQueries(store: $0, settings: settings) }
     let routes = Routes(
       intake: EventIntake(settings: settings, producer: producer, clock: clock, permits: permits), permits: permits,
-      accounts: store.map { AccountQueries(store: $0) }, tokens: BearerTokens(settings.tokens), clock: clock,
+      accounts: store.map { AccountQueries(store: $0) }, products: store.map { ProductQueries(store: $0) },
+      tokens: BearerTokens(settings.tokens), clock: clock,
       probes: probes)
     do {
       server = try HTTPServer(settings.http) { routes.answer($0) }

@@ -7,6 +7,7 @@ struct Routes: Sendable {
   let intake: EventIntake
   let permits: PermitQueries?
   let accounts: AccountQueries?
+  let products: ProductQueries?
   let tokens: BearerTokens
   let clock: any Clock
   let probes: Gateway.Probes
@@ -39,6 +40,8 @@ struct Routes: Sendable {
       return ("/v1/permits", admitted(request) { reading(request) { permitByProof(request) } })
     case ("accounts", 4):
       return ("/v1/accounts", admitted(request) { reading(request) { account(request) } })
+    case ("products", 2):
+      return ("/v1/products", admitted(request) { reading(request) { products(request) } })
     default: return ("none", notFound)
     }
   }
@@ -111,6 +114,20 @@ struct Routes: Sendable {
     }
   }
 
+  private func products(_ request: HTTPRequest) -> Answer {
+    answering { () throws(Refusal) in
+      let environment = try environment(request.queryValue("environment") ?? Environment.production.rawValue)
+      guard let products else { throw Self.storeless }
+      let ids = request.query.filter { $0.name == "id" }.map(\.value)
+      return try stored { () throws(StoreFailure) in
+        guard let answer = try products.answer(ids.isEmpty ? nil : ids, in: environment, at: clock.now()) else {
+          return .unavailable("no entitlements stage has kept a catalogue in the store yet")
+        }
+        return .json(200) { answer.write(&$0) }
+      }
+    }
+  }
+
   // MARK: Health
 
   private func health() -> Answer {
@@ -165,20 +182,27 @@ struct Routes: Sendable {
   private func asked<Queries>(
     _ request: HTTPRequest, _ queries: Queries?
   ) throws(Refusal) -> (Environment, Account, Queries) {
-    guard let environment = Environment(rawValue: request.path[2]) else {
-      let names = Environment.allCases.map(\.rawValue).joined(separator: ", ")
-      throw Refusal(.badRequest(field: "environment", "must be one of \(names)"))
-    }
+    let environment = try environment(request.path[2])
     guard let account = Account(request.path[3]) else {
       throw Refusal(
         .badRequest(
           field: "account",
           "must be 1 to \(IdentifierRule.maximumBytes) bytes without spaces, control characters or '/'"))
     }
-    guard let queries else {
-      throw Refusal(.problem(501, "Not Implemented", reason: "this gateway has no store to answer from"))
-    }
+    guard let queries else { throw Self.storeless }
     return (environment, account, queries)
+  }
+
+  private static var storeless: Refusal {
+    Refusal(.problem(501, "Not Implemented", reason: "this gateway has no store to answer from"))
+  }
+
+  private func environment(_ text: String) throws(Refusal) -> Environment {
+    guard let environment = Environment(rawValue: text) else {
+      let names = Environment.allCases.map(\.rawValue).joined(separator: ", ")
+      throw Refusal(.badRequest(field: "environment", "must be one of \(names)"))
+    }
+    return environment
   }
 
   private func waitSeconds(_ request: HTTPRequest) throws(Refusal) -> Double {

@@ -26,6 +26,21 @@ public struct CatalogueHistory: Sendable, Hashable {
     self.versions = versions
   }
 
+  /// The history as far as a version of that name; nil without one.
+  public func upTo(_ version: String) -> CatalogueHistory? {
+    guard let last = versions.lastIndex(where: { $0.catalogue.version == version }) else { return nil }
+    return CatalogueHistory(versions[...last], next: [])
+  }
+
+  /// As it would go on with another catalogue that came into force then.
+  public func followed(by next: Catalogue, from instant: Instant) -> CatalogueHistory {
+    CatalogueHistory(versions[...place(at: instant)], next: [(next, instant)])
+  }
+
+  private init(_ known: ArraySlice<Version>, next: [(catalogue: Catalogue, from: Instant)]) {
+    self.init(first: known[0].catalogue, later: known.dropFirst().map { ($0.catalogue, $0.from) } + next)
+  }
+
   /// The newest one, in force or not yet.
   public var newest: Catalogue { versions[versions.count - 1].catalogue }
 

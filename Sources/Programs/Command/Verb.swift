@@ -10,6 +10,8 @@ struct Verb: Sendable {
   /// Names of the arguments that are not flags, such as `TOPIC`.
   var arguments: [String] = []
   var optionalArguments: [String] = []
+  /// Whether any number may follow of the last optional one.
+  var takesMore = false
   var settings: [Setting] = []
   var examples: [String] = []
   /// Stable exit statuses beyond 0 and 2.
@@ -20,7 +22,8 @@ struct Verb: Sendable {
 
   var help: String {
     let usage =
-      ["purchases", name] + arguments + optionalArguments.map { "[\($0)]" } + (settings.isEmpty ? [] : ["[OPTION ...]"])
+      ["purchases", name] + arguments + optionalArguments.map { "[\($0)\(takesMore ? " ..." : "")]" }
+      + (settings.isEmpty ? [] : ["[OPTION ...]"])
     var text = "\(summary)\n\nUsage: \(usage.joined(separator: " "))\n"
     if !notes.isEmpty { text += "\n" + notes.joined(separator: "\n") + "\n" }
     if !settings.isEmpty {
@@ -88,7 +91,7 @@ extension Verb {
     guard positional.count >= arguments.count else {
       throw UsageError("purchases \(name): needs \(arguments[positional.count...].joined(separator: " "))")
     }
-    guard positional.count <= arguments.count + optionalArguments.count else {
+    guard takesMore || positional.count <= arguments.count + optionalArguments.count else {
       throw UsageError("purchases \(name): takes no \(positional[arguments.count + optionalArguments.count])")
     }
     return Call(verb: self, arguments: positional, values: try SettingValues(flags: flags))
