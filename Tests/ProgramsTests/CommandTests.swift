@@ -78,12 +78,12 @@ import Testing
     let result = try program.run(
       "run", "--until-idle", "--bundle-id", "a", "--environment", "Sandbox", "--catalogue", "catalogue.json")
     #expect(result.status == 2)
-    #expect(result.errors == "purchases: --catalogue catalogue.json: product gold: level: is missing\n")
+    #expect(result.errors == "purchases: --catalogue catalogue.json: line 1: product gold: level: is missing\n")
     for (text, reason) in [("[]", "must be a JSON object"), ("{", "is not JSON (byte"), ("{}", "version: is missing")] {
       try program.write("catalogue.json", text)
       let result = try program.run(
         "run", "--until-idle", "--bundle-id", "a", "--environment", "Sandbox", "--catalogue", "catalogue.json")
-      #expect(result.errors.hasPrefix("purchases: --catalogue catalogue.json: \(reason)"), "\(result.errors)")
+      #expect(result.errors.hasPrefix("purchases: --catalogue catalogue.json: line 1: \(reason)"), "\(result.errors)")
     }
   }
 
