@@ -45,7 +45,8 @@ public struct RunnerSettings: Sendable {
 /// The one loop in which every stage runs: take a batch, fetch what it needs, decide, commit; recover after whatever
 /// went wrong. It blocks: run it on a thread of its own.
 public final class StageRunner {
-  let stage: any Stage
+  private(set) var stage: any Stage
+  private let source: StageSource?
   let log: any EventLog
   let store: (any Store)?
   /// Nil where nobody may be asked, as in a replay.
@@ -86,11 +87,13 @@ public final class StageRunner {
   let progress: GroupProgress
 
   public init(
-    stage: any Stage, log: any EventLog, store: (any Store)?, appStore: (any AppStore)? = nil,
+    stage: any Stage, source: StageSource? = nil, log: any EventLog, store: (any Store)?,
+    appStore: (any AppStore)? = nil,
     settings: RunnerSettings, clock: any Clock, pacing: any Pacing = MachinePacing(), logger: Logger, metrics: Metrics
   ) {
     precondition(stage.hasState == (store != nil), "a stage with state needs a store, one without has none")
     self.stage = stage
+    self.source = source
     self.log = log
     self.store = store
     self.appStore = appStore
@@ -143,6 +146,10 @@ public final class StageRunner {
     health.set(.working)
     while !stop.isSet {
       health.turn()
+      if let next = source?.take() {
+        precondition(next.name == stage.name, "a stage is replaced by one of its name")
+        stage = next
+      }
       do {
         switch try worker.poll(max: RunnerSettings.maximumBatch, waitMilliseconds: RunnerSettings.pollMilliseconds) {
         case .assigned(let partitions):

@@ -79,6 +79,44 @@ import Testing
     #expect(try work(program, "second.json").status == 0)
   }
 
+  /// The stages go on running: a broken file is told and changes nothing, a good one comes into force.
+  @Test(.timeLimit(.minutes(1))) func aNewFileComesIntoForceWithoutARestart() throws {
+    let program = try program()
+    try program.write("catalogue.json", catalogue("1", gives: "pro"))
+    let log = program.folder.appendingPathComponent("said")
+    try Data().write(to: log)
+    let process = try program.process(
+      ["run", "--listen", "127.0.0.1:0", "--anchor", "store/root.der"] + Tool.stageOptions,
+      output: FileHandle.nullDevice, errors: FileHandle(forWritingTo: log))
+    try process.run()
+    defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+    func has(_ entitlement: String) throws -> Bool {
+      let state = try program.run("state", "--account", account)
+      return state.output.contains("entitlement \(entitlement)")
+    }
+    func goesOn() throws {
+      try #require(process.isRunning, "it ended: \(try String(contentsOf: log, encoding: .utf8))")
+      usleep(50_000)
+    }
+    while try !has("pro") { try goesOn() }
+    // Not a catalogue, then one that contradicts the version that is kept: both are told.
+    try program.write("catalogue.json", #"{"version":"2","products":[{"id":"pro"}]}"#)
+    while try !String(contentsOf: log, encoding: .utf8).contains("product pro: type: is missing") {
+      try goesOn()
+    }
+    try program.write("catalogue.json", catalogue("1", gives: "other"))
+    while try !String(contentsOf: log, encoding: .utf8).contains("says something else") {
+      try goesOn()
+    }
+    #expect(try has("pro"))
+    try program.write("catalogue.json", catalogue("2", gives: "premium"))
+    while try !has("premium") { try goesOn() }
+    #expect(try !has("pro"))
+    process.terminate()
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+  }
+
   @Test func productsAndMistakesAreNamed() throws {
     let program = try Tool()
     let sale = #","sellable":{"until":"2020-01-01T00:00:00Z"}"#

@@ -16,6 +16,7 @@ public final class Service: Sendable {
   private let stages: [RunningStage]
   /// Of the entitlements stage, where it is one of them.
   private let history: CatalogueHistory?
+  private let watch: CatalogueWatch?
   private let stop: StopSignal
   private let beginning: Beginning
   private let parts = Mutex(Parts())
@@ -80,12 +81,14 @@ public final class Service: Sendable {
       return store
     }
     self.history = history
+    let source = StageSource()
     var started: [RunningStage] = []
     for var stage in stages {
       if stage.name == .entitlements, let history { stage = EntitlementsStage(history: history) }
       let settings = deployment.runner(stage.name)
       let runner = StageRunner(
-        stage: stage, log: log, store: stage.hasState ? store : nil, appStore: appStore, settings: settings,
+        stage: stage, source: stage.name == .entitlements ? source : nil, log: log, store: stage.hasState ? store : nil,
+        appStore: appStore, settings: settings,
         clock: deployment.clock, logger: deployment.logger, metrics: deployment.metrics)
       let handed = Handed(runner)
       let worker = Worker<RunnerFailure?>(name: stage.name.rawValue) {
@@ -103,6 +106,11 @@ public final class Service: Sendable {
           name: stage.name, topics: stage.inputs, group: settings.group, health: runner.health, worker: worker))
     }
     self.stages = started
+    if isPatient, let catalogue, let history, let store {
+      watch = CatalogueWatch(catalogue, history, deployment, store: store, source: source, stop: stop)
+    } else {
+      watch = nil
+    }
   }
 
   /// The runner belongs to its thread alone from the moment it is handed over.
@@ -270,6 +278,7 @@ public final class Service: Sendable {
     for stage in stages {
       if let ended = stage.worker.wait() { failure = failure ?? ended }
     }
+    watch?.wait()
     health?.stop(within: 1)
     reader?.close()
     store?.close()

@@ -11,12 +11,21 @@ public struct CatalogueFile: Sendable {
   /// When the file says that it comes into force; nil: as soon as it is handed in.
   public let from: Instant?
   public let document: [UInt8]
+  /// Where it was read, and the file as it was then; nil for one that was no file.
+  let path: String?
+  let print: FilePrint?
 
   public init(parsing document: [UInt8]) throws(CatalogueFailure) {
+    try self.init(parsing: document, path: nil, print: nil)
+  }
+
+  init(parsing document: [UInt8], path: String?, print: FilePrint?) throws(CatalogueFailure) {
     let read = try CatalogueDocument(parsing: document)
     catalogue = read.catalogue
     from = read.from
     self.document = document
+    self.path = path
+    self.print = print
   }
 }
 
@@ -62,8 +71,10 @@ public struct StageFactory {
     guard let path = values.text(.catalogue) else {
       throw UsageError("--catalogue: is missing: without it no purchase grants anything")
     }
+    // Before it is read: a change in between is seen as one.
+    let print = FilePrint(path)
     let document = try Files.read(path, .catalogue)
-    do { return CatalogueFile(parsing: document) } catch {
+    do throws(CatalogueFailure) { return try CatalogueFile(parsing: document, path: path, print: print) } catch {
       throw UsageError("--catalogue \(path): \(error)")
     }
   }
