@@ -58,11 +58,13 @@ public struct StageFactory {
   public func entitlements(_ catalogue: Catalogue) -> any Stage { EntitlementsStage(catalogue: catalogue) }
   public func entitlements(_ history: CatalogueHistory) -> any Stage { EntitlementsStage(history: history) }
 
-  /// The catalogue of the settings for all time, else those that the entitlements stage has left in the store.
+  /// The catalogues that the entitlements stage has left in the store; that of the settings for all time where it is none
+  /// of them.
   public func history(or reader: any StoreReader) throws -> CatalogueHistory {
-    if values.text(.catalogue) != nil { return CatalogueHistory(try catalogue()) }
     guard let kept = try reader.catalogueHistory() else { return CatalogueHistory(try catalogue()) }
-    return kept
+    guard values.text(.catalogue) != nil else { return kept }
+    let catalogue = try catalogue()
+    return kept[catalogue.version]?.catalogue.all == catalogue.all ? kept : CatalogueHistory(catalogue)
   }
 
   public func catalogue() throws(UsageError) -> Catalogue { try catalogueFile().catalogue }

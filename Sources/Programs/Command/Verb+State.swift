@@ -8,8 +8,8 @@ extension Setting {
   static let account = Setting("account", "A", "the account")
   static let entitlement = Setting("entitlement", "NAME", "only changes of this entitlement, unit of credits or proof")
   static let keptCatalogue = Setting.catalogue.explained(
-    "the catalogue of products (JSON) as if it had been in force all along; default: those that the stage has worked by, each in its time"
-  )
+    "the catalogue of products (JSON): one that the store doesn't keep counts as if it had been in force all along; "
+      + "default: those that the stage has worked by, each in its time")
   static let into = Setting("into", "URL", "the store to build: sqlite:PATH or postgres://…")
   static let anyEnvironment = Setting.environment.explained(
     "only this environment: Production, Sandbox, Xcode or LocalTesting (default: every one that knows the account)")
