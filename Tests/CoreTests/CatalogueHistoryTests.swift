@@ -28,7 +28,7 @@ import Testing
 
   @Test func creditsAreThoseOfTheDay() throws {
     let amounts: [Int64?] = [10, nil, 30, nil]
-    var later: [(Catalogue, Instant)] = []
+    var later: [(catalogue: Catalogue, from: Instant)] = []
     for (index, amount) in amounts.enumerated() {
       later.append((try catalogue("\(index + 2)", amount), instant(Int64(index + 1) * 100)))
     }

@@ -38,7 +38,8 @@ final class World {
     let from = Instant(milliseconds: milliseconds ?? latest)
     history = CatalogueHistory(
       first: history.versions[0].catalogue,
-      later: history.versions.dropFirst().map { ($0.catalogue, $0.from) } + [(catalogue, from)])
+      later: history.versions.dropFirst().map { (catalogue: $0.catalogue, from: $0.from) }
+        + [(catalogue: catalogue, from: from)])
     entitlements = InMemoryStage(
       EntitlementsStage(history: history, atOnce: atOnce), tables: entitlements.tables, topics: topics)
   }

@@ -53,11 +53,12 @@ public struct CatalogueDiff: Sendable {
   ///   - history: what is in force at the instant is what stands.
   ///   - next: would come into force then.
   public init(_ history: CatalogueHistory, next: Catalogue, at instant: Instant) {
-    before = history.inForce(at: instant)
+    let before = history.inForce(at: instant)
+    self.before = before
     after = history.followed(by: next, from: instant).newest
     at = instant
     let ids = Set(before.all.map(\.id)).union(next.all.map(\.id)).sorted()
-    products = ids.compactMap { [before] id in
+    products = ids.compactMap { id in
       before[id] == next[id] ? nil : Product(id: id, before: before[id], after: next[id])
     }
   }
@@ -90,7 +91,7 @@ public struct CatalogueDiff: Sendable {
     }
     return Account(
       environment: row.environment, account: row.account, changes: changes,
-      credits: credits.sorted { $0.key < $1.key }.map { ($0.key, $0.value) },
+      credits: credits.sorted { $0.key < $1.key }.map { (unit: $0.key, amount: $0.value) },
       waitsFor: waiting(after).subtracting(waiting(before)).sorted(),
       waitsNoLonger: waiting(before).subtracting(waiting(after)).sorted())
   }

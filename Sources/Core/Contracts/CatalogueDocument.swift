@@ -49,8 +49,9 @@ public struct CatalogueDocument: Sendable, Hashable {
     func failure(
       in product: (index: Int, name: String)? = nil, _ field: String?, _ reason: String
     ) -> CatalogueFailure {
-      var path = product.map { [JSONPlaces.Step.member("products"), .element($0.index)] } ?? []
-      path += field?.split(separator: ".").map { .member(String($0)) } ?? []
+      var path: [JSONPlaces.Step] = []
+      if let product { path += [.member("products"), .element(product.index)] }
+      for name in field?.split(separator: ".") ?? [] { path.append(.member(String(name))) }
       return CatalogueFailure(
         line: JSONPlaces.line(of: path, in: bytes), product: product?.name, field: field, reason: reason)
     }
@@ -72,7 +73,7 @@ public struct CatalogueDocument: Sendable, Hashable {
     var products: [CatalogueProduct] = []
     var seen: Set<ProductID> = []
     for (index, view) in list.elements.enumerated() {
-      let place = (index, view["id"]?.string ?? "number \(index + 1)")
+      let place = (index: index, name: view["id"]?.string ?? "number \(index + 1)")
       guard view.kind == .object else { throw failure(in: place, nil, "must be a JSON object") }
       let product = try read(in: place) { () throws(FieldFailure) in try CatalogueProduct(Fields(view, path: "")) }
       guard seen.insert(product.id).inserted else { throw failure(in: place, "id", "stands twice") }

@@ -18,7 +18,7 @@ public struct ProductsAnswer: Sendable {
     at = instant
     catalogueVersion = catalogue.version
     var products: [CatalogueProduct] = []
-    var invalid: [(String, [CatalogueProduct.Obstacle])] = []
+    var invalid: [(id: String, obstacles: [CatalogueProduct.Obstacle])] = []
     var seen: Set<String> = []
     for id in ids ?? catalogue.all.map(\.id.text) where seen.insert(id).inserted {
       guard let product = ProductID(id).flatMap({ catalogue[$0] }) else {

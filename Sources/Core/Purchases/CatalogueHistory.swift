@@ -17,9 +17,10 @@ public struct CatalogueHistory: Sendable, Hashable {
   /// - Parameter later: those after the first one with the time from which on each is in force, in whatever order. Two of one
   ///   instant come in order of their names.
   public init(first: Catalogue, later: [(catalogue: Catalogue, from: Instant)]) {
-    let inOrder = later.sorted { $0.from == $1.from ? $0.catalogue.version < $1.catalogue.version : $0.from < $1.from }
+    var inOrder: [(catalogue: Catalogue, from: Instant)] = [(catalogue: first, from: .distantPast)]
+    inOrder += later.sorted { $0.from == $1.from ? $0.catalogue.version < $1.catalogue.version : $0.from < $1.from }
     var versions: [Version] = []
-    for (catalogue, from) in [(first, Instant.distantPast)] + inOrder {
+    for (catalogue, from) in inOrder {
       versions.append(
         Version(catalogue: Catalogue(catalogue, after: versions.last?.catalogue, from: from), from: from))
     }
@@ -34,11 +35,12 @@ public struct CatalogueHistory: Sendable, Hashable {
 
   /// As it would go on with another catalogue that came into force then.
   public func followed(by next: Catalogue, from instant: Instant) -> CatalogueHistory {
-    CatalogueHistory(versions[...place(at: instant)], next: [(next, instant)])
+    CatalogueHistory(versions[...place(at: instant)], next: [(catalogue: next, from: instant)])
   }
 
   private init(_ known: ArraySlice<Version>, next: [(catalogue: Catalogue, from: Instant)]) {
-    self.init(first: known[0].catalogue, later: known.dropFirst().map { ($0.catalogue, $0.from) } + next)
+    let later = known.dropFirst().map { (catalogue: $0.catalogue, from: $0.from) }
+    self.init(first: known[0].catalogue, later: later + next)
   }
 
   /// The newest one, in force or not yet.

@@ -6,7 +6,7 @@ public struct CatalogueReading {
   /// nil where there is no store, or nothing in it.
   public let kept: CatalogueHistory?
 
-  public init(_ reader: (any StoreReader)?) throws(StoreFailure) { kept = try reader?.catalogueHistory() ?? nil }
+  public init(_ reader: (any StoreReader)?) throws(StoreFailure) { kept = try reader?.catalogueHistory() }
 
   public static func isFile(_ name: String) -> Bool { Files.exists(name) }
 
