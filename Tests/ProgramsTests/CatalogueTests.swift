@@ -70,12 +70,21 @@ import Testing
     let replay = try program.run("replay", "entitlements", "--into", "sqlite:shadow.db", "--reason", "test")
     #expect(replay.status == 0 && replay.output.contains("the same"), "\(replay.output)\(replay.errors)")
 
+    // One that names its time is kept and waits for it.
+    let later = catalogue("3", gives: "later").replacingOccurrences(
+      of: #""version""#, with: #""from":"2199-01-01T00:00:00Z","version""#)
+    try program.write("later.json", later)
+    #expect(try work(program, "later.json").status == 0)
+    #expect(try program.run("state", "--account", account).output.contains("entitlement premium"))
+    let waiting = try program.run("catalogue", "history").lines
+    #expect(waiting.count == 3 && waiting[1].hasSuffix("in force") && waiting[2].contains("2199-01-01T00:00:00.000Z"))
+
     // A version has one content, and nobody goes back by accident.
     try program.write("other.json", catalogue("2", gives: "pro"))
     let other = try work(program, "other.json")
     #expect(other.status == 2 && other.errors.contains("says something else"), "\(other.errors)")
     let back = try work(program, "first.json")
-    #expect(back.status == 2 && back.errors.contains("was followed by 2"), "\(back.errors)")
+    #expect(back.status == 2 && back.errors.contains("was followed by 3"), "\(back.errors)")
     #expect(try work(program, "second.json").status == 0)
   }
 
