@@ -21,7 +21,7 @@ import evidence as reading
 OUTPUTS = {
     "verification": (("received", "parked"), ("verified", "parked", "quarantine")),
     "ownership": (("verified",), ("owned", "quarantine")),
-    "entitlements": (("owned",), ("entitlements", "entitlement-state", "quarantine")),
+    "entitlements": (("owned",), ("entitlements", "entitlement-state", "received", "owned", "quarantine")),
 }
 # Trees exist for these; `entitlement-state` is compacted, `audit` holds the checkpoints.
 AUDITED = ["received", "verified", "owned", "entitlements", "parked", "quarantine"]
