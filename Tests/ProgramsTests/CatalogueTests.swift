@@ -104,7 +104,8 @@ import Testing
       return state.output.contains("entitlement \(entitlement)")
     }
     func goesOn() throws {
-      try #require(process.isRunning, "it ended: \(try String(contentsOf: log, encoding: .utf8))")
+      let text = try String(contentsOf: log, encoding: .utf8)
+      try #require(process.isRunning, "it ended: \(text)")
       usleep(50_000)
     }
     while try !has("pro") { try goesOn() }

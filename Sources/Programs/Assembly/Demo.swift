@@ -101,7 +101,7 @@ public struct Demo {
   /// - Parameter progress: one line, now and then.
   public func run(until stop: StopSignal, progress: @escaping @Sendable (String) -> Void) throws -> Outcome {
     defer { if settings.keep == nil { try? FileManager.default.removeItem(atPath: folder) } }
-    let catalogue = CatalogueFile(parsing: DemoCatalogue.json)
+    let catalogue = try CatalogueFile(parsing: DemoCatalogue.json)
     try Data(DemoCatalogue.json).write(to: URL(fileURLWithPath: folder + "/catalogue.json"))
     try Data(scenario.authority.root.der).write(to: URL(fileURLWithPath: folder + "/root.der"))
     let audit = try auditSettings()
