@@ -4,13 +4,14 @@ import Synchronization
 
 /// Work on many values that neither depends on its order nor blocks, spread over the machine's cores. Used for what is a
 /// plain function of one record (reading it, judging it, writing the records that it led to) and for lanes of a batch.
-enum Cores {
-  static let count = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+/// Seen by the package alone: the bench measures it.
+package enum Cores {
+  package static let count = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
   /// Values that are taken at one go: some hundred microseconds of work, so that handing them out costs nothing.
-  private static let piece = 64
+  package static let piece = 64
 
   /// The outcomes in the order of the inputs.
-  static func map<Input: Sendable, Output: Sendable>(
+  package static func map<Input: Sendable, Output: Sendable>(
     _ inputs: [Input], piece: Int = piece, _ transform: @Sendable (Input) -> Output
   ) -> [Output] {
     let pieces = (inputs.count + piece - 1) / piece

@@ -76,6 +76,33 @@ import Testing
     #expect(place.reason(place.leaf) != "", "what has run out says nothing any more")
   }
 
+  @Test func anAnswerIsNotKeptBeyondItsCertificate() throws {
+    let place = try Place()
+    let end = LocalAuthority.validThrough
+    place.clock.set(end.advanced(byMilliseconds: -1_000))
+    #expect(try place.status(place.leaf) == .good)
+    // The answer itself would hold for hours, and half of them without being asked for again.
+    place.clock.set(end.advanced(byMilliseconds: 1_000))
+    _ = place.reason(place.leaf)
+    #expect(place.server.asked == 2)
+  }
+
+  @Test func onlySoManyAnswersAreKept() throws {
+    let place = try Place()
+    func ask(_ seed: UInt64) throws -> RevocationAnswer.Status? {
+      let other = LocalAuthority(seed: seed, responder: place.server.url)
+      place.server.serve(other)
+      return try place.status(
+        .revocation(of: other.authority.leaf.der, issuer: other.authority.intermediate.der))
+    }
+    let many = UInt64(Responders.capacity) + 1
+    for seed in 0..<many { #expect(try ask(seed) == .good) }
+    #expect(try ask(many - 1) == .good)
+    #expect(place.server.asked == Int(many), "the newest is kept")
+    #expect(try ask(0) == .good)
+    #expect(place.server.asked == Int(many) + 1, "the oldest had to leave")
+  }
+
   @Test(arguments: [
     (Outage.status(503), "status 503"), (.reset, "broke"), (.webPage, "malformed"), (.emptyObject, "malformed"),
     (.redirect(to: "http://127.0.0.1:1/"), "status 302"), (.tooManyRequests(retryAfter: "1"), "status 429"),

@@ -72,6 +72,38 @@ import Testing
     #expect(failure(cache.judge(x5c: good.x5c, at: ChainParts.within)) == nil)
   }
 
+  /// Headers are the sender's to vary: any number may come under one chain.
+  @Test func headersAreBoundedToo() throws {
+    let cache = ChainCache(anchors: try good.anchors, capacity: 4)
+    var reads = 0
+    func judge(_ header: UInt8) {
+      let answer = cache.judge(header: [header], at: ChainParts.within) {
+        reads += 1
+        return good.x5c
+      }
+      #expect(failure(answer) == nil)
+    }
+    for header in UInt8(1)...5 { judge(header) }
+    judge(5)
+    #expect(reads == 5, "the newest is known")
+    judge(1)
+    #expect(reads == 6, "the oldest had to leave")
+    #expect(cache.count == 1)
+  }
+
+  /// What comes last must be an anchor by name and key; whether it is the anchor byte for byte only saves reading it.
+  @Test func anAnchorUnderAnotherSerialNumberIsTheSameAnchor() throws {
+    let anchors = try good.anchors
+    var x5c = good.x5c
+    var root = good.rootBuilder
+    root.serial = [77]
+    x5c[2] = root.selfSigned(key: good.rootKey).der
+    #expect(x5c[2] != anchors.certificates[0].der)
+    #expect(failure(ChainPolicy.judge(x5c: x5c, anchors: anchors, at: ChainParts.within)) == nil)
+    x5c[2].removeLast()
+    #expect(failure(ChainPolicy.judge(x5c: x5c, anchors: anchors, at: ChainParts.within)) == .certificateMalformed)
+  }
+
   /// One key under many threads: contexts are lent, never shared.
   @Test func parallelVerificationsAgree() async throws {
     let key = P256PrivateKey(seed: [3])

@@ -8,21 +8,25 @@ final class Bench {
   private var brokers = ""
   private var postgres = ""
   private var loop = ""
-  private var folder = "."
+  var folder = "."
+  /// The folder of Node's packages with Apple's library in it; empty where it could not be fetched.
+  var apple = ""
   private var json: String?
   private var isQuick = false
   private var only: Set<String> = []
+  private var memoryCount: Int?
+  /// What people must be told beside the table.
+  var notes: [String] = []
   private var runs = 0
 
   /// Pairs per row: five, so that the median has two on each side.
-  private var pairs: Int { isQuick ? 1 : 5 }
+  var pairs: Int { isQuick ? 1 : 5 }
   /// A day of so many accounts has some 62,000 received events.
   private var accounts: Int { isQuick ? 1_200 : 5_500 }
-  private var verifications: Int { isQuick ? 20_000 : 300_000 }
+  private var verifications: Int { memoryCount ?? (isQuick ? 20_000 : 300_000) }
   private var appended: Int { isQuick ? 20_000 : 100_000 }
-  private static let verifySeconds = 3
 
-  /// What a run may hold more at its end than after a fifth of it, in KiB. Verifying keeps nothing. The entitlements stage
+  /// What a run may hold more at any later time than after a fifth of it, in KiB. Verifying keeps nothing. The entitlements stage
   /// fills SQLite's page cache (32 MiB) on the way, and its batches differ in size.
   private static let verificationMargin = 8 * 1024
   private static let stageMargin = 64 * 1024
@@ -41,6 +45,10 @@ final class Bench {
       case "--loop": loop = value
       case "--folder": folder = value
       case "--json": json = value
+      case "--apple": apple = value
+      case "--verifications":
+        guard let count = Int(value), count > 0 else { throw BenchFailure("--verifications needs a number") }
+        memoryCount = count
       case "--only": only = Set(value.split(separator: ",").map(String.init))
       default: throw BenchFailure("unknown option \(option)")
       }
@@ -54,7 +62,10 @@ final class Bench {
     let load = Gauge.load
     var rows: [Row] = []
     var memory: [FlatMemory] = []
-    if wants("jws") { rows.append(try verification()) }
+    if wants("jws") { rows.append(try oneCore()) }
+    if wants("cores") { rows += try bothCores() }
+    if wants("cold") { rows += try coldChains() }
+    if wants("apple") { rows += try apple(measured: pairs) }
     if wants("append") { rows.append(try append()) }
     if wants("memory") {
       let sample = try Child.own(["child", "verify-many", "\(verifications)"]).sample()
@@ -81,12 +92,14 @@ final class Bench {
       }
     }
     let noise = noise(rows, load: load)
-    print("\n" + Report.text(rows, memory) + noise)
+    print("\n" + Report.text(rows, memory, notes) + noise)
     let isOK = rows.allSatisfy(\.isOK) && memory.allSatisfy(\.isOK)
     if let json {
       let report = JSON.object(
         JSONObject([
-          ("rows", .array(rows.map(\.json))), ("memory", .array(memory.map(\.json))), ("noise", .string(noise)),
+          ("rows", .array(rows.map(\.json))), ("memory", .array(memory.map(\.json))),
+          ("notes", .array(notes.map { .string($0) })),
+          ("noise", .string(noise)),
           ("ok", .bool(isOK)),
         ]))
       try File.write(report.bytes + [0x0a], to: json)
@@ -94,7 +107,7 @@ final class Bench {
     return isOK
   }
 
-  private func say(_ line: String) { print("bench: \(line)") }
+  func say(_ line: String) { print("bench: \(line)") }
 
   /// How much the limits alone, which are the same program each time, differ from run to run.
   private func noise(_ rows: [Row], load: String) -> String {
@@ -107,30 +120,10 @@ final class Bench {
 
   private static func flat(_ name: String, _ sample: Sample, margin: Int) -> [FlatMemory] {
     guard let memory = sample.memory else { return [] }
-    return [FlatMemory(name: name, count: sample.count, early: memory.early, end: memory.end, margin: margin)]
+    return [FlatMemory(name: name, count: sample.count, memory: memory, margin: margin)]
   }
 
   // MARK: Rows
-
-  private func verification() throws -> Row {
-    var row = Row(
-      "JWS verification, one core", beside: "openssl speed ecdsap256, verifications", unit: "proofs", floor: 0.85)
-    try row.measure(pairs) {
-      // openssl counts processor time, so the rate is by that on both sides.
-      let sample = try Child.own(["child", "verify", "\(Self.verifySeconds)"]).sample()
-      return Sample(count: sample.count, seconds: sample.cpu, cpu: sample.cpu)
-    } limit: {
-      let output = try Child("/usr/bin/env", ["openssl", "speed", "-seconds", "\(Self.verifySeconds)", "ecdsap256"])
-        .output()
-      // " 256 bits ecdsa (nistp256)   0.0000s   0.0001s  40000.0  12000.0"
-      for line in output.split(separator: "\n") where line.contains("nistp256") {
-        guard let rate = line.split(separator: " ").last.flatMap({ Double($0) }), rate > 0 else { continue }
-        return Sample(count: Int(rate), seconds: 1, cpu: 1)
-      }
-      throw BenchFailure("openssl speed printed no rate for nistp256")
-    }
-    return row
-  }
 
   private func append() throws -> Row {
     var row = Row("embedded append, 1 KB", beside: "SQLite's bulk insert of the same bytes", unit: "records")

@@ -3,7 +3,7 @@ import PurchasesContracts
 import PurchasesCore
 import PurchasesJSON
 
-/// `make bench`: the rows of README's table, each beside its limit in the same run. Never shipped.
+/// `make bench`: the rows of docs/speed.md, each beside its limit in the same run. Never shipped.
 @main struct BenchMain {
   static func main() {
     do {
@@ -25,6 +25,14 @@ import PurchasesJSON
     case ("verify", 2):
       guard let seconds = Double(words[1]) else { throw BenchFailure("verify SECONDS") }
       return try VerificationRun().run(seconds: seconds)
+    case ("cores", 3):
+      guard let seconds = Double(words[2]) else { throw BenchFailure("cores one|all SECONDS") }
+      return try CoresRun().run(seconds: seconds, onAll: words[1] == "all")
+    case ("cold", 3):
+      guard let curve = ColdChains.Curve(rawValue: words[1]), let seconds = Double(words[2]) else {
+        throw BenchFailure("cold p256|p384 SECONDS")
+      }
+      return try ColdChains(curve).run(seconds: seconds)
     case ("verify-many", 2):
       guard let count = Int(words[1]) else { throw BenchFailure("verify-many COUNT") }
       return try VerificationRun().run(count: count)

@@ -19,8 +19,11 @@ enum File {
 struct Child {
   let program: String
   let arguments: [String]
+  /// Whether its standard error is left unread: `openssl speed` tells its progress there.
+  let isQuiet: Bool
 
-  init(_ program: String, _ arguments: [String]) {
+  init(_ program: String, _ arguments: [String], isQuiet: Bool = false) {
+    self.isQuiet = isQuiet
     self.program = program
     self.arguments = arguments
   }
@@ -34,6 +37,7 @@ struct Child {
     process.executableURL = URL(fileURLWithPath: program).resolvingSymlinksInPath()
     process.arguments = arguments
     process.standardOutput = pipe
+    if isQuiet { process.standardError = FileHandle.nullDevice }
     try process.run()
     let data = pipe.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()

@@ -57,8 +57,7 @@ final class Course: @unchecked Sendable {
   private var produced = 0
   private var began: (time: Double, cpu: Double) = (0, 0)
   private var ended: (time: Double, cpu: Double) = (0, 0)
-  private var early: Int?
-  private var end = 0
+  private var watch = MemoryWatch()
 
   init(expected: Int) { self.expected = expected }
 
@@ -71,13 +70,12 @@ final class Course: @unchecked Sendable {
     ended = (Gauge.now, Gauge.cpu)
     commits += 1
     produced += count
-    if early == nil, records * 5 >= expected { early = Gauge.memory }
-    end = Gauge.memory
+    watch.look(isWarm: records * 5 >= expected)
   }
 
   var sample: Sample {
     Sample(
-      count: records, seconds: ended.time - began.time, cpu: ended.cpu - began.cpu, memory: (early ?? end, end))
+      count: records, seconds: ended.time - began.time, cpu: ended.cpu - began.cpu, memory: watch.memory)
   }
 }
 

@@ -8,7 +8,7 @@ struct Row {
   /// What is counted per second.
   let unit: String
   /// The smallest ratio that is accepted; nil where it is only reported.
-  let floor: Double?
+  var floor: Double?
   var pairs: [(ours: Sample, limit: Sample)] = []
 
   init(_ name: String, beside limitName: String, unit: String, floor: Double? = nil) {
@@ -44,17 +44,17 @@ struct FlatMemory {
   let name: String
   let count: Int
   /// KiB.
-  let early: Int
-  let end: Int
+  let memory: Sample.Memory
   let margin: Int
 
-  var isOK: Bool { end <= early + margin }
+  var isOK: Bool { memory.most <= memory.early + margin }
 
   var json: JSON {
     .object(
       JSONObject([
-        ("name", .string(name)), ("count", .integer(Int64(count))), ("kibAfterFifth", .integer(Int64(early))),
-        ("kibAtEnd", .integer(Int64(end))), ("marginKib", .integer(Int64(margin))), ("ok", .bool(isOK)),
+        ("name", .string(name)), ("count", .integer(Int64(count))), ("kibAfterFifth", .integer(Int64(memory.early))),
+        ("kibMost", .integer(Int64(memory.most))), ("kibAtEnd", .integer(Int64(memory.end))),
+        ("marginKib", .integer(Int64(margin))), ("ok", .bool(isOK)),
       ]))
   }
 }
@@ -82,6 +82,9 @@ struct Spread {
       ]))
   }
 
+  /// The median, and the extremes.
+  var text: String { "\(Self.text(median, 2)) (\(Self.text(least, 2))-\(Self.text(most, 2)))" }
+
   static func text(_ value: Double, _ decimals: Int) -> String {
     let scale = (0..<decimals).reduce(1.0) { product, _ in product * 10 }
     let scaled = (value * scale).rounded()
@@ -94,7 +97,7 @@ struct Spread {
 
 /// The table for people.
 enum Report {
-  static func text(_ rows: [Row], _ memory: [FlatMemory]) -> String {
+  static func text(_ rows: [Row], _ memory: [FlatMemory], _ notes: [String]) -> String {
     var lines = [["", "ours", "limit", "ratio", "min-max", "by CPU", "floor", ""]]
     for row in rows {
       lines.append([
@@ -117,9 +120,11 @@ enum Report {
     text += "\n"
     for row in rows { text += "\(row.name): beside \(row.limitName)\n" }
     text += "\n"
+    for note in notes { text += note + "\n" }
     for flat in memory {
       text +=
-        "memory, \(flat.name): \(flat.early / 1024) MiB after a fifth of \(flat.count), \(flat.end / 1024) MiB at the end; "
+        "memory, \(flat.name): \(flat.memory.early / 1024) MiB after a fifth of \(flat.count), at most "
+        + "\(flat.memory.most / 1024) MiB from there on, \(flat.memory.end / 1024) MiB at the end; "
         + "may grow by \(flat.margin / 1024) MiB: \(flat.isOK ? "ok" : "GROWS")\n"
     }
     return text

@@ -6,19 +6,31 @@ struct Sample {
   var seconds: Double
   /// Processor time within, all threads of the process.
   var cpu: Double
-  /// KiB of the process's own memory (file pages not counted), after a fifth of the work and at its end.
-  var memory: (early: Int, end: Int)?
+  var memory: Memory?
+
+  /// KiB of the process's own memory (file pages not counted).
+  struct Memory {
+    /// After a fifth of the work.
+    let early: Int
+    /// The most that was seen from there on.
+    let most: Int
+    /// At the end.
+    let end: Int
+  }
 
   /// Work per second.
   var rate: Double { Double(count) / seconds }
   var cpuRate: Double { cpu > 0 ? Double(count) / cpu : 0 }
 
-  init(count: Int, seconds: Double, cpu: Double, memory: (early: Int, end: Int)? = nil) {
+  init(count: Int, seconds: Double, cpu: Double, memory: Memory? = nil) {
     self.count = count
     self.seconds = seconds
     self.cpu = cpu
     self.memory = memory
   }
+
+  /// What was only told as a rate.
+  init(rate: Double) { self.init(count: 1_000_000, seconds: 1_000_000 / rate, cpu: 1_000_000 / rate) }
 
   init?(line: some StringProtocol) {
     let words = line.split(separator: " ")
@@ -26,12 +38,42 @@ struct Sample {
       let cpu = Double(words[3])
     else { return nil }
     self.init(count: count, seconds: seconds, cpu: cpu)
-    if words.count == 6, let early = Int(words[4]), let end = Int(words[5]) { memory = (early, end) }
+    if words.count == 7, let early = Int(words[4]), let most = Int(words[5]), let end = Int(words[6]) {
+      memory = Memory(early: early, most: most, end: end)
+    }
   }
 
   var line: String {
-    "sample \(count) \(seconds) \(cpu)" + (memory.map { " \($0.early) \($0.end)" } ?? "")
+    "sample \(count) \(seconds) \(cpu)" + (memory.map { " \($0.early) \($0.most) \($0.end)" } ?? "")
   }
+
+  /// Has `work` done, which answers how much it did, until so many seconds of processor time have passed.
+  static func `while`(_ seconds: Double, _ work: (Int) throws -> Int) rethrows -> Sample {
+    let (began, begin) = (Gauge.now, Gauge.cpu)
+    var count = 0
+    while Gauge.cpu - begin < seconds { count += try work(count) }
+    return Sample(count: count, seconds: Gauge.now - began, cpu: Gauge.cpu - begin)
+  }
+
+  /// The same work by processor time, for what others count so.
+  var byCPU: Sample { Sample(count: count, seconds: cpu, cpu: cpu, memory: memory) }
+}
+
+/// How the process's memory stands on the way.
+struct MemoryWatch {
+  private var early: Int?
+  private var most = 0
+  private var end = 0
+
+  /// - Parameter isWarm: whether a fifth of the work is done. The first look then is what later ones are held against.
+  mutating func look(isWarm: Bool) {
+    end = Gauge.memory
+    guard isWarm else { return }
+    early = early ?? end
+    most = max(most, end)
+  }
+
+  var memory: Sample.Memory { Sample.Memory(early: early ?? end, most: max(most, end), end: end) }
 }
 
 /// The clocks and gauges of this process.

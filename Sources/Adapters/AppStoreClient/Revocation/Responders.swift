@@ -4,8 +4,8 @@ import PurchasesCryptography
 import PurchasesHTTPClient
 import Synchronization
 
-/// Asks the responders that certificates name whether they have been revoked. An answer is kept until it runs out, and renewed
-/// in the second half of its life, so that an outage in between is not noticed. Safe to share between threads; blocks.
+/// Asks the responders that certificates name whether they have been revoked. An answer is kept until it or its certificate runs
+/// out, and renewed in the second half of its life, so that an outage in between is not noticed. Safe to share between threads; blocks.
 public final class Responders: AppStore {
   public struct Settings: Sendable, Hashable {
     /// For one question, in seconds. Two are asked about a chain, in the midst of a batch, while the group waits.
@@ -25,7 +25,7 @@ public final class Responders: AppStore {
   }
 
   /// Answers that are kept, and responders that are watched: Apple signs with a handful of certificates at a time.
-  private static let capacity = 256
+  public static let capacity = 256
 
   private struct Kept {
     let response: AppStoreResponse
@@ -132,7 +132,8 @@ public final class Responders: AppStore {
     do throws(RevocationFailure) {
       let read = try RevocationAnswer(reading: answer.body, about: certificate, issuer: issuer, at: now)
       let response = AppStoreResponse(body: answer.body, at: Instant(milliseconds: now))
-      let kept = Kept(response: response, renewAfter: now + (read.nextUpdate - now) / 2, until: read.nextUpdate)
+      let until = min(read.nextUpdate, certificate.notAfter)
+      let kept = Kept(response: response, renewAfter: now + (until - now) / 2, until: until)
       return (kept, read.status != .unknown)
     } catch { throw Failure(reason: "\(host) gave an answer that says nothing: \(error.rawValue)") }
   }

@@ -2,7 +2,10 @@ import CPurchasesCrypto
 
 /// An X.509 certificate, read once. Reading is strict (one DER value, nothing behind it) and judges nothing:
 /// what a certificate is good for is ``ChainPolicy``'s matter.
-public struct Certificate: Sendable, Hashable {
+///
+/// An object, so that handing it on copies none of its parts: cores that judge under one chain would else count the same
+/// dozen references up and down against each other.
+public final class Certificate: Sendable, Hashable {
   /// Apple's certificates are about a kilobyte.
   public static let maximumByteCount = 16 * 1024
 
@@ -20,7 +23,7 @@ public struct Certificate: Sendable, Hashable {
   /// Milliseconds since 1970. A certificate is valid from `notBefore` through `notAfter`, both included.
   public let notBefore: Int64
   public let notAfter: Int64
-  /// DER SubjectPublicKeyInfo.
+  /// DER SubjectPublicKeyInfo, as it stands in the certificate.
   public let spki: [UInt8]
   public let keyKind: KeyKind
   /// Whether the basic constraints say so; absent constraints say no.
@@ -80,7 +83,7 @@ public struct Certificate: Sendable, Hashable {
     subject = Self.text(of: X509_get_subject_name(certificate))
     issuer = Self.text(of: X509_get_issuer_name(certificate))
     serialHex = Self.serial(of: certificate)
-    spki = key.spki
+    spki = handle.spki
     keyKind = key.kind
     isCA = flags & UInt32(EXFLAG_CA) != 0 && flags & UInt32(EXFLAG_BCONS) != 0
     keyUsage =

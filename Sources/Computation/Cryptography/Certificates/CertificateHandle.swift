@@ -28,6 +28,9 @@ final class CertificateHandle: @unchecked Sendable {
     return KeyHandle(key)
   }
 
+  /// As it was read: encoding the key anew costs half a signature check.
+  var spki: [UInt8] { encodedDER { i2d_X509_PUBKEY(X509_get_X509_PUBKEY(pointer), $0) } }
+
   func isSigned(by key: KeyHandle) -> Bool {
     let valid = X509_verify(pointer, key.pointer) == 1
     if !valid { clearOpenSSLErrors() }

@@ -32,7 +32,9 @@ public enum ChainPolicy {
     guard x5c.count == length else { throw .wrongChainLength }
     let leaf = try certificate(x5c[0])
     let intermediate = try certificate(x5c[1])
-    let root = try certificate(x5c[2])
+    // Senders put the anchor itself last; reading it again for each chain is no use.
+    let configured = anchors.certificates.first { $0.der == x5c[2] }
+    let root = if let configured { configured } else { try certificate(x5c[2]) }
 
     guard leaf.isIssued(byNameOf: intermediate), intermediate.isIssued(byNameOf: root) else {
       let reversed = root.isIssued(byNameOf: intermediate) && intermediate.isIssued(byNameOf: leaf)
@@ -94,6 +96,6 @@ public enum ChainPolicy {
 
   private static func signingKey(of leaf: Certificate) throws(ChainFailure) -> P256PublicKey {
     guard leaf.keyKind == .p256 else { throw .keyNotP256 }
-    return P256PublicKey(leaf.key)
+    return P256PublicKey(leaf.key, spki: leaf.spki)
   }
 }

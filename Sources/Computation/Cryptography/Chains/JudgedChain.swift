@@ -13,9 +13,8 @@ public struct JudgedChain: Sendable, Hashable {
   /// Nil where the whole chain is valid at the time (milliseconds since 1970); judged by the anchors' own dates, not
   /// by those of the presented root.
   public func failure(at time: Int64) -> ChainFailure? {
-    let path = [leaf] + (intermediate.map { [$0] } ?? [])
-    if path.contains(where: { time < $0.notBefore }) { return .notYetValid }
-    if path.contains(where: { time > $0.lastValidMillisecond }) { return .expired }
+    if time < validFrom { return .notYetValid }
+    if time > validThrough { return .expired }
     if anchors.contains(where: { $0.isValid(at: time) }) { return nil }
     return anchors.contains { time < $0.notBefore } ? .notYetValid : .expired
   }

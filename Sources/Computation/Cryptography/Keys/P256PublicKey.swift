@@ -9,12 +9,12 @@ public struct P256PublicKey: Sendable, Hashable {
   public init(spki der: [UInt8]) throws(KeyError) {
     guard let handle = KeyHandle(spki: der) else { throw .malformed }
     guard handle.kind == .p256 else { throw .wrongKind(expected: "P-256") }
-    self.init(handle)
+    self.init(handle, spki: der)
   }
 
-  init(_ handle: KeyHandle) {
+  init(_ handle: KeyHandle, spki: [UInt8]) {
     self.handle = handle
-    spki = handle.spki
+    self.spki = spki
   }
 
   /// Whether `signature` (r and s, 32 bytes each, as in a JWS) is this key's over the SHA-256 of `message`.

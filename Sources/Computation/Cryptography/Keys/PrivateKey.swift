@@ -135,7 +135,7 @@ public struct P256PrivateKey: Sendable {
   /// See ``PrivateKey/init(_:seed:label:)``.
   public init(seed: [UInt8], label: String = "") {
     key = PrivateKey(.p256, seed: seed, label: label)
-    publicKey = P256PublicKey(key.handle)
+    publicKey = P256PublicKey(key.handle, spki: key.spki)
   }
 
   public init(der: [UInt8]) throws(KeyError) { try self.init(PrivateKey(der: der)) }
@@ -146,7 +146,7 @@ public struct P256PrivateKey: Sendable {
   private init(_ key: PrivateKey) throws(KeyError) {
     guard key.kind == .p256 else { throw .wrongKind(expected: "P-256") }
     self.key = key
-    publicKey = P256PublicKey(key.handle)
+    publicKey = P256PublicKey(key.handle, spki: key.spki)
   }
 
   /// PKCS#8.
