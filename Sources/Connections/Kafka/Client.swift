@@ -1,4 +1,5 @@
 import CPurchasesKafka
+import Dispatch
 import Glibc
 import Synchronization
 
@@ -94,11 +95,25 @@ final class Client: @unchecked Sendable {
   /// megabytes that are never freed do less harm than a process that never stops.
   func abandon() { isAbandoned.store(true, ordering: .relaxed) }
 
+  /// Well above what ending takes with brokers that hang: connections are cut, not ended in order.
+  private static let endSeconds = 10.0
+
+  /// Waits for the handle's end, and not for ever: librdkafka joins all threads of the handle, and a process that was told to
+  /// stop must stop. What is left behind ends by itself, or with the process.
   deinit {
     topics.withLock { $0.removeAll() }
     guard !isAbandoned.load(ordering: .relaxed) else { return }
-    rd_kafka_destroy_flags(pointer, skipsClose ? Int32(RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE) : 0)
-    callback.release()
+    // Nobody else has them any more.
+    nonisolated(unsafe) let pointer = pointer
+    let callback = callback
+    let flags = skipsClose ? Int32(RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE) : 0
+    let ended = DispatchSemaphore(value: 0)
+    DispatchQueue(label: "purchases.kafka.end").async {
+      rd_kafka_destroy_flags(pointer, flags)
+      callback.release()
+      ended.signal()
+    }
+    _ = ended.wait(timeout: .now() + Client.endSeconds)
   }
 
   static func string(_ text: [CChar]) -> String {
