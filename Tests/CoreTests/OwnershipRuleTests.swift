@@ -26,7 +26,7 @@ import Testing
 
   @Test func tokenOverClaimWhicheverComesFirst() {
     var ownership = Ownership()
-    ownership.claim(claim(a, "1"), isRestore: false, isShareable: true, .keep)
+    ownership.claim(claim(a, "1"), isRestore: false, isRestorable: true, .keep)
     #expect(ownership.owner?.account == a)
     ownership.note(b, rank(1))
     #expect(ownership.owner?.account == b)
@@ -37,9 +37,9 @@ import Testing
     var transfer = Ownership()
     var share = Ownership()
     for step in [claim(a, "1"), claim(b, "2"), claim(a, "1")] {
-      keep.claim(step, isRestore: true, isShareable: true, .keep)
-      transfer.claim(step, isRestore: true, isShareable: true, .transfer)
-      share.claim(step, isRestore: true, isShareable: true, .share)
+      keep.claim(step, isRestore: true, isRestorable: true, .keep)
+      transfer.claim(step, isRestore: true, isRestorable: true, .transfer)
+      share.claim(step, isRestore: true, isRestorable: true, .share)
     }
     #expect(keep.owner?.account == a)
     // The first claim came again: no second effect.
@@ -47,13 +47,19 @@ import Testing
     #expect(share.owner?.account == a)
     #expect(share.sharers == [b])
     var bought = Ownership()
-    bought.claim(claim(a, "1"), isRestore: false, isShareable: true, .transfer)
-    bought.claim(claim(b, "2"), isRestore: false, isShareable: true, .transfer)
+    bought.claim(claim(a, "1"), isRestore: false, isRestorable: true, .transfer)
+    bought.claim(claim(b, "2"), isRestore: false, isRestorable: true, .transfer)
     #expect(bought.owner?.account == a)
     var credits = Ownership()
-    credits.claim(claim(a, "1"), isRestore: true, isShareable: false, .share)
-    credits.claim(claim(b, "2"), isRestore: true, isShareable: false, .share)
-    #expect(credits.sharers.isEmpty)
+    credits.claim(claim(a, "1"), isRestore: true, isRestorable: false, .share)
+    credits.claim(claim(b, "2"), isRestore: true, isRestorable: false, .share)
+    credits.claim(claim(b, "3"), isRestore: true, isRestorable: false, .transfer)
+    #expect(credits.sharers.isEmpty && credits.owner?.account == a)
+    // What a token comes to bind is its account's alone.
+    share.note(a, rank(1))
+    #expect(share.sharers(isRestorable: true).isEmpty)
+    share.claim(claim(Account("c")!, "4"), isRestore: true, isRestorable: true, .share)
+    #expect(share.sharers == [b])
   }
 
   @Test func ordersHoldUntilAppleNamesAnotherAccount() {

@@ -160,6 +160,81 @@ import Testing
     #expect(share.chain?.account == Account("u1"))
   }
 
+  private func claim(_ account: String, attempt: String) -> VerifiedEvent {
+    VerifiedEvent(
+      fact: .claimed(
+        PurchaseClaimed(
+          environment: .production, account: Account(account)!, originalTransaction: OriginalTransactionID("1")!,
+          attempt: attempt)))
+  }
+
+  private let coins = SampleTransaction("1", "coins", .consumable, signed: 10, purchased: 5)
+
+  /// StoreKit restores no consumables: who restores one holds the buyer's bytes.
+  @Test(arguments: RestorePolicy.allCases)
+  func consumablesAreNeverRestoredByAnotherAccount(_ policy: RestorePolicy) {
+    let bench = Bench(OwnershipSettings(restorePolicy: policy))
+    _ = bench.feed(coins.reported(by: "u1"))
+    let refused = ["Production/u1 owned claim 1", "Production/u2 noted payment.restored another-account"]
+    #expect(gist(bench.feed(coins.reported(by: "u2", as: .paymentRestored))) == refused)
+    #expect(gist(bench.feed(claim("u2", attempt: "x"))) == ["Production/u2 noted purchase.claimed another-account"])
+    #expect(bench.chain?.account == Account("u1"))
+  }
+
+  /// Before anything is known of it, it may be a consumable: the first claim stands.
+  @Test(arguments: RestorePolicy.allCases)
+  func whatIsNotKnownYetIsTheFirstClaimants(_ policy: RestorePolicy) {
+    let bench = Bench(OwnershipSettings(restorePolicy: policy))
+    #expect(gist(bench.feed(claim("u1", attempt: "x"))) == ["Production/u1 noted purchase.claimed owner"])
+    #expect(gist(bench.feed(claim("u2", attempt: "y"))) == ["Production/u2 noted purchase.claimed another-account"])
+    #expect(gist(bench.feed(coins.notified("N", "ONE_TIME_CHARGE"))) == ["Production/u1 owned claim 1"])
+  }
+
+  /// A receipt that doesn't tell the type may list a consumable.
+  @Test func whatHasNoToldTypeIsNotMovedByPolicy() {
+    let bench = Bench(OwnershipSettings(restorePolicy: .transfer))
+    let untold = SampleTransaction("1", "coins", .unknown("not told"), signed: 10, purchased: 5)
+    _ = bench.feed(untold.reported(by: "u1"))
+    _ = bench.feed(untold.reported(by: "u2", as: .paymentRestored))
+    #expect(bench.chain?.account == Account("u1"))
+  }
+
+  @Test func whatATokenBindsIsNotShared() {
+    let bench = Bench(OwnershipSettings(restorePolicy: .share))
+    _ = bench.feed(pro(token: Self.tokenA).reported(by: Self.tokenA))
+    #expect(
+      gist(bench.feed(pro(token: Self.tokenA).reported(by: "u2", as: .paymentRestored)))
+        == [
+          "Production/\(Self.tokenA) owned token 1", "Production/u2 noted payment.restored another-account",
+        ])
+  }
+
+  @Test func sharingEndsWhenATokenBindsThePurchase() {
+    let bench = Bench(OwnershipSettings(restorePolicy: .share))
+    _ = bench.feed(pro().reported(by: "u1"))
+    _ = bench.feed(pro().reported(by: "u2", as: .paymentRestored))
+    #expect(
+      gist(bench.feed(pro(signed: 20, token: Self.tokenA).notified("N", "ANY")))
+        == [
+          "Production/u1 u1>\(Self.tokenA) token 0", "Production/\(Self.tokenA) u1>\(Self.tokenA) token 1",
+          "Production/u2 u2>\(Self.tokenA) token 0",
+        ])
+    // Once.
+    #expect(
+      gist(bench.feed(pro(signed: 21, token: Self.tokenA).notified("N2", "ANY")))
+        == ["Production/\(Self.tokenA) owned token 1"])
+  }
+
+  /// The token in a family member's copy is the purchaser's, if there is one: the copy is the member's who claims it.
+  @Test(arguments: ["FAMILY_SHARED", "ASSIGNED"])
+  func membersCopiesFollowNoToken(_ ownership: String) {
+    let bench = Bench()
+    var copy = pro(token: Self.tokenA)
+    copy.ownershipType = ownership
+    #expect(gist(bench.feed(copy.reported(by: "member"))) == ["Production/member owned claim 1 reported"])
+    #expect(gist(bench.feed(copy.reported(by: nil))) == ["Production/member owned claim 1"])
+  }
+
   @Test func reportWithoutSenderAnswersTheAccountThatTheProofNames() {
     let bench = Bench()
     #expect(

@@ -20,6 +20,8 @@ public struct SampleTransaction: Sendable, Hashable {
   public var percentage: Int64?
   public var token: String?
   public var isUpgraded = false
+  /// Apple's `inAppOwnershipType`.
+  public var ownershipType: String?
 
   public init(
     _ transaction: String, original: String? = nil, _ product: String, _ type: ProductType, signed: Int64,
@@ -61,6 +63,7 @@ public struct SampleTransaction: Sendable, Hashable {
       json.field("revocationPercentage", percentage)
       json.field("appAccountToken", token)
       if isUpgraded { json.field("isUpgraded", true) }
+      json.field("inAppOwnershipType", ownershipType)
     }
     return writer.bytes
   }

@@ -37,8 +37,20 @@ public struct ChainRow: Sendable, Hashable {
 
   public var parts: [SignedPart] { kept.map(\.signed) }
 
-  /// Credits are never shared.
-  public var isShareable: Bool { !kept.contains { $0.part?.hasPrefix("item:") ?? false } }
+  /// Whether a restore may give it to another account, as far as is known: nobody restores a consumable, and what has not
+  /// been told to be something else may be one.
+  public var isRestorable: Bool {
+    var isKnown = false
+    for statement in kept {
+      guard let part = statement.part else {
+        isKnown = true
+        continue
+      }
+      if part.hasPrefix("item:") { return false }
+      if !part.hasPrefix("other:") { isKnown = true }
+    }
+    return isKnown
+  }
 
   /// Keeps a statement if it is the newest of its kind, whatever order statements come in. False otherwise.
   public mutating func keep(_ statement: Kept) -> Bool {

@@ -84,6 +84,11 @@ public struct Ownership: Sendable, Hashable {
     return claimant.map { ($0, .claim) }
   }
 
+  /// Who has access beside the owner. Sharing is for what only claims decide: a token or an order binds it to one account.
+  public func sharers(isRestorable: Bool) -> [Account] {
+    isRestorable && token == nil && order == nil ? sharers : []
+  }
+
   // MARK: Evolve
 
   /// Takes in what a verified revision says; without an account it says nothing.
@@ -98,20 +103,24 @@ public struct Ownership: Sendable, Hashable {
   /// An authenticated caller says that the chain is an account's. The first one has it, unless the restore policy says
   /// otherwise. Where a token or an order decides, the claim is kept for the day when neither does.
   ///
-  /// - Parameter isRestore: whether the restore policy applies: a restore or an explicit claim, but not a purchase.
-  public mutating func claim(_ claim: Claim, isRestore: Bool, isShareable: Bool, _ policy: RestorePolicy) {
+  /// - Parameters:
+  ///   - isRestore: whether the restore policy applies: a restore or an explicit claim, but not a purchase.
+  ///   - isRestorable: whether the chain is known to be of a kind that can be restored: credits move by no policy.
+  public mutating func claim(_ claim: Claim, isRestore: Bool, isRestorable: Bool, _ policy: RestorePolicy) {
     guard let claimant else {
       self.claimant = claim.account
       claims.append(claim)
       return
     }
-    guard isRestore, policy != .keep, !claims.contains(claim), claims.count < Self.maximumClaims else { return }
+    guard isRestore, isRestorable, policy != .keep, !claims.contains(claim), claims.count < Self.maximumClaims else {
+      return
+    }
     claims.append(claim)
     switch policy {
     case .keep: break
     case .transfer: self.claimant = claim.account
     case .share:
-      guard isShareable, claim.account != claimant, !sharers.contains(claim.account) else { return }
+      guard token == nil, order == nil, claim.account != claimant, !sharers.contains(claim.account) else { return }
       sharers.append(claim.account)
       sharers.sort()
     }

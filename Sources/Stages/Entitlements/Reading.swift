@@ -110,6 +110,10 @@ enum Reading: Sendable {
         statements.renewals.append(try ApplePayload.renewal(payload, digest: digest, source: source))
       }
     }
+    // Access is shared, credits never are, whatever the record holds.
+    if try fields.text("basis") == OwnershipBasis.share.rawValue {
+      statements.transactions.removeAll { $0.type == .consumable }
+    }
     if let report = try fields.object("report"), let type = report.member("type"),
       type.isString("payment.purchased") || type.isString("payment.restored")
     {

@@ -58,7 +58,7 @@ struct Decision {
     if proof.sender != nil, let sender {
       chain.row.ownership.claim(
         Ownership.Claim(account: sender, source: proof.event.proof),
-        isRestore: proof.event.report.type == .paymentRestored, isShareable: chain.row.isShareable,
+        isRestore: proof.event.report.type == .paymentRestored, isRestorable: chain.row.isRestorable,
         settings.restorePolicy)
     }
     let incoming = proof.statements.map(\.kept.signed)
@@ -85,10 +85,11 @@ struct Decision {
             environment: proof.environment, originalTransaction: original, proof: proof.event.proof,
             signedDate: proof.event.signedDate, notification: proof.event.notification, parts: incoming)))
     }
-    let sharers = sharers(chain)
+    let sharers = sharers(chain.row)
     for sharer in sharers {
       emit(owned(sharer, .share, chain.sharersBefore.contains(sharer) ? incoming : whole))
     }
+    endSharing(chain, sharers, proof: proof.event.proof)
     if let sender, sender != chain.row.account, !sharers.contains(sender) {
       emit(
         .noted(
@@ -126,10 +127,10 @@ struct Decision {
     let account = aliases.resolve(claim.environment, claim.account)
     chain.row.ownership.claim(
       Ownership.Claim(account: account, source: "attempt:\(claim.attempt)"), isRestore: true,
-      isShareable: chain.row.isShareable, settings.restorePolicy)
+      isRestorable: chain.row.isRestorable, settings.restorePolicy)
     settle(&chain)
     let moved = move(chain, orderID: nil)
-    let sharers = sharers(chain)
+    let sharers = sharers(chain.row)
     if sharers.contains(account), !chain.sharersBefore.contains(account) {
       emit(whole(chain, account, .share))
     } else if !moved || chain.row.account != account {
@@ -145,6 +146,9 @@ struct Decision {
     case .transfer(let original, let to):
       var chain = try chain(order.environment, original)
       let account = aliases.resolve(order.environment, order.account)
+      if account != order.account, chain.row.ownership.sharers.contains(order.account) {
+        return handShare(of: chain, from: order.account, to: account, orderID: order.orderID)
+      }
       if let owner = chain.before, aliases.resolve(order.environment, owner) != account {
         return pass(fact, order.environment, account, outcome: .refused)
       }
@@ -154,6 +158,7 @@ struct Decision {
       else { return }
       settle(&chain)
       if !move(chain, orderID: order.orderID) { pass(fact, order.environment, account) }
+      endSharing(chain, sharers(chain.row), orderID: order.orderID)
       actions.append(.write(.put(chain.row.row)))
     case .merge(let into):
       let account = aliases.resolve(order.environment, order.account)
@@ -183,9 +188,7 @@ struct Decision {
     }
     let row = try facts.row(ChainRow.key(environment, original)).map { row throws(FieldFailure) in try ChainRow(row) }
     let chain = row ?? ChainRow(environment: environment, originalTransaction: original)
-    return Chain(
-      row: chain, before: chain.account,
-      sharersBefore: chain.ownership.sharers.map { aliases.resolve(environment, $0) })
+    return Chain(row: chain, before: chain.account, sharersBefore: sharers(chain))
   }
 
   /// Writes down whose the chain is now.
@@ -196,13 +199,38 @@ struct Decision {
     chain.row.unownedSince = owner == nil ? chain.row.unownedSince ?? record.timestamp : nil
   }
 
-  private func sharers(_ chain: Chain) -> [Account] {
+  private func sharers(_ chain: ChainRow) -> [Account] {
     var sharers: [Account] = []
-    for sharer in chain.row.ownership.sharers {
-      let account = aliases.resolve(chain.row.environment, sharer)
-      if account != chain.row.account, !sharers.contains(account) { sharers.append(account) }
+    for sharer in chain.ownership.sharers(isRestorable: chain.isRestorable) {
+      let account = aliases.resolve(chain.environment, sharer)
+      if account != chain.account, !sharers.contains(account) { sharers.append(account) }
     }
     return sharers
+  }
+
+  /// Takes access from who shared the chain and does no more: their copy says whose it is, as one who gives it away.
+  private mutating func endSharing(
+    _ chain: Chain, _ sharers: [Account], proof: String? = nil, orderID: String? = nil
+  ) {
+    guard let owner = chain.row.account else { return }
+    for sharer in chain.sharersBefore where sharer != owner && !sharers.contains(sharer) {
+      emit(
+        .transferred(
+          PurchaseTransferred(
+            environment: chain.row.environment, account: sharer, from: sharer, to: owner, basis: chain.row.basis,
+            originalTransaction: chain.row.originalTransaction, proof: proof, orderID: orderID, report: nil, parts: []))
+      )
+    }
+  }
+
+  /// A merged account's share goes where the account went; whose the chain is doesn't change by it.
+  private mutating func handShare(of chain: Chain, from merged: Account, to account: Account, orderID: String) {
+    emit(
+      .transferred(
+        PurchaseTransferred(
+          environment: chain.row.environment, account: merged, from: merged, to: account, basis: .share,
+          originalTransaction: chain.row.originalTransaction, proof: nil, orderID: orderID, report: nil, parts: [])))
+    if chain.sharersBefore.contains(account) { emit(whole(chain, account, .share)) }
   }
 
   private func whole(_ chain: Chain, _ account: Account, _ basis: OwnershipBasis) -> OwnedEvent {

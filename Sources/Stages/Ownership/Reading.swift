@@ -89,9 +89,13 @@ enum Reading: Sendable {
 }
 
 extension Reading.Proof {
+  /// `inAppOwnershipType` of who uses what another Apple account pays for: a token there would be the payer's.
+  private static let members: Set<String> = ["FAMILY_SHARED", "ASSIGNED"]
+
   init(_ event: PurchaseVerified) throws(FieldFailure) {
     var statements: [Reading.Statement] = []
     var original: OriginalTransactionID?
+    var isMembersCopy = false
     for part in event.parts {
       let environment: Environment
       let named: OriginalTransactionID
@@ -99,6 +103,7 @@ extension Reading.Proof {
       case .transaction, .appReceipt:
         let revision = try part.transactionRevision()
         (environment, named) = (revision.environment, revision.originalTransaction)
+        if let ownership = revision.ownershipType, Self.members.contains(ownership) { isMembersCopy = true }
         statements.append(
           Reading.Statement(
             kept: ChainRow.Kept(part: revision.businessKey.part, rank: revision.rank, signed: part),
@@ -118,6 +123,7 @@ extension Reading.Proof {
       guard original == nil || original == named else { throw FieldFailure("parts", "name more than one purchase") }
       original = named
     }
+    if isMembersCopy { for index in statements.indices { statements[index].token = nil } }
     self.init(event: event, originalTransaction: original, statements: statements)
   }
 }
