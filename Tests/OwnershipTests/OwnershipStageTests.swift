@@ -160,6 +160,31 @@ import Testing
     #expect(share.chain?.account == Account("u1"))
   }
 
+  @Test func twoAccountsThatPullBackAndForthAreDamped() throws {
+    let bench = Bench(
+      OwnershipSettings(restorePolicy: .transfer, restoreDamping: CalendarDuration(milliseconds: 1_000)))
+    _ = bench.feed(pro().reported(by: "u1"), at: 100)
+    let here = pro("2", signed: 20).reported(by: "u1", as: .paymentRestored)
+    let there = pro("3", signed: 30).reported(by: "u2", as: .paymentRestored)
+    #expect(
+      gist(bench.feed(there, at: 200)) == ["Production/u1 u1>u2 claim 0", "Production/u2 u1>u2 claim 1 reported"])
+    for at in [201, 1199] as [Int64] {
+      let out = bench.feed(here, at: at)
+      #expect(gist(out) == ["Production/u2 owned claim 1", "Production/u1 noted payment.restored another-account"])
+      guard case .noted(let fact) = try #require(out.last).event else {
+        Issue.record("not a fact")
+        return
+      }
+      #expect(fact.reason == Permit.Reason.movedRecently)
+    }
+    #expect(
+      gist(bench.feed(claim("u1", attempt: "x"), at: 300)) == ["Production/u1 noted purchase.claimed another-account"])
+    let chain = try #require(bench.chain)
+    #expect(try ChainRow(chain.row) == chain && chain.ownership.movedAt == Instant(milliseconds: 200))
+    #expect(
+      gist(bench.feed(here, at: 1200)) == ["Production/u2 u2>u1 claim 0", "Production/u1 u2>u1 claim 1 reported"])
+  }
+
   private func claim(_ account: String, attempt: String) -> VerifiedEvent {
     VerifiedEvent(
       fact: .claimed(

@@ -163,7 +163,7 @@ extension Ownership {
     }
     self.init(
       token: try fields.identifier("token"), tokenRank: rank, claimant: try fields.identifier("claimant"),
-      claims: claims, order: order, sharers: sharers)
+      claims: claims, order: order, sharers: sharers, movedAt: try fields.milliseconds("movedAt"))
   }
 
   fileprivate func write(_ json: inout JSONWriter) {
@@ -179,6 +179,7 @@ extension Ownership {
         })
     }
     json.field("claimant", claimant?.text)
+    json.field("movedAt", milliseconds: movedAt)
     if !claims.isEmpty {
       json.field(
         "claims",

@@ -33,7 +33,8 @@ public struct PurchaseOwned: Sendable, Hashable {
   }
 }
 
-/// Data of `purchase.transferred`: written under both accounts in one transaction.
+/// Data of `purchase.transferred`: written under both accounts in one transaction. Alone, under an account that shared a
+/// purchase and no longer does: to is then whose it is, or (basis share) what the sharing account was merged into.
 public struct PurchaseTransferred: Sendable, Hashable {
   public var environment: Environment
   /// The account under which this copy stands: `from` or `to`.
@@ -130,7 +131,7 @@ public struct AccountFact: Sendable, Hashable {
   public var environment: Environment
   public var account: Account
   public var outcome: Outcome
-  /// The verdict's code, where there was one.
+  /// The verdict's code, where there was one; of what is another account's, why it is so for now.
   public var reason: String?
   public var proof: String?
   /// The received event; of one that carried a proof, the circumstances without the proof.

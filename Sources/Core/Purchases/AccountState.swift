@@ -143,6 +143,8 @@ public struct Permit: Sendable, Hashable {
     public static let revoked = "revoked"
     public static let expired = "expired"
     public static let anotherAccount = "another-account"
+    /// Another account's, to which the restore policy gave it so short a time ago that it stays there.
+    public static let movedRecently = "moved-recently"
     public static let paymentFailed = "payment-failed"
     public static let unknownProduct = "unknown-product"
     public static let notBegun = "not-begun"

@@ -17,6 +17,18 @@ public enum RestorePolicy: String, Sendable, Hashable, CaseIterable {
   case keep, transfer, share
 }
 
+/// The restore policy, and how often it may move one purchase.
+public struct RestoreRules: Sendable, Hashable {
+  public var policy: RestorePolicy
+  /// After a move the purchase stays where it is for this long, however many accounts pull at it; nil: no damping.
+  public var damping: CalendarDuration?
+
+  public init(_ policy: RestorePolicy, damping: CalendarDuration? = nil) {
+    self.policy = policy
+    self.damping = damping
+  }
+}
+
 /// Whose a chain is: what Apple says folds in any order, claims and orders are decided once, in recorded order.
 public struct Ownership: Sendable, Hashable {
   /// The account that Apple's newest statement names.
@@ -33,6 +45,9 @@ public struct Ownership: Sendable, Hashable {
   public struct Claim: Sendable, Hashable {
     public var account: Account
     public var source: String
+
+    /// An attempt is decided once and for all; the same proof may be restored again another day.
+    var isAttempt: Bool { source.hasPrefix("attempt:") }
 
     public init(account: Account, source: String) {
       self.account = account
@@ -55,12 +70,18 @@ public struct Ownership: Sendable, Hashable {
     }
   }
 
-  /// A purchase that changes hands more often than this stays where it is until an operator orders otherwise.
+  /// The last time that the restore policy moved the chain from one account to another: log time.
+  public private(set) var movedAt: Instant?
+
+  /// Claims that are remembered: older ones are forgotten, and one of those that came again would be a new one.
   public static let maximumClaims = 64
+
+  /// A purchase shared by more accounts than this is handed around rather than restored.
+  public static let maximumSharers = 64
 
   public init(
     token: Account? = nil, tokenRank: RevisionRank? = nil, claimant: Account? = nil, claims: [Claim] = [],
-    order: Order? = nil, sharers: [Account] = []
+    order: Order? = nil, sharers: [Account] = [], movedAt: Instant? = nil
   ) {
     self.token = token
     self.tokenRank = tokenRank
@@ -68,6 +89,7 @@ public struct Ownership: Sendable, Hashable {
     self.claims = claims
     self.order = order
     self.sharers = sharers
+    self.movedAt = movedAt
   }
 
   // MARK: State
@@ -101,36 +123,57 @@ public struct Ownership: Sendable, Hashable {
   // MARK: Decide
 
   /// An authenticated caller says that the chain is an account's. The first one has it, unless the restore policy says
-  /// otherwise. Where a token or an order decides, the claim is kept for the day when neither does.
+  /// otherwise. Where a token or an order decides, no policy moves anything.
   ///
   /// - Parameters:
+  ///   - instant: log time of the claim.
   ///   - isRestore: whether the restore policy applies: a restore or an explicit claim, but not a purchase.
   ///   - isRestorable: whether the chain is known to be of a kind that can be restored: credits move by no policy.
-  public mutating func claim(_ claim: Claim, isRestore: Bool, isRestorable: Bool, _ policy: RestorePolicy) {
+  /// - Returns: false for a claim that would have moved the chain, had it not been moved too short a time before.
+  public mutating func claim(
+    _ claim: Claim, at instant: Instant, isRestore: Bool, isRestorable: Bool, _ rules: RestoreRules
+  ) -> Bool {
     guard let claimant else {
       self.claimant = claim.account
-      claims.append(claim)
-      return
+      remember(claim)
+      return true
     }
-    guard isRestore, isRestorable, policy != .keep, !claims.contains(claim), claims.count < Self.maximumClaims else {
-      return
-    }
-    claims.append(claim)
-    switch policy {
-    case .keep: break
-    case .transfer: self.claimant = claim.account
+    guard isRestore, isRestorable, token == nil, order == nil else { return true }
+    switch rules.policy {
+    case .keep: return true
+    case .transfer:
+      let isKnown = claims.contains(claim)
+      guard claim.account != claimant else {
+        if !isKnown { remember(claim) }
+        return true
+      }
+      if isKnown && (claim.isAttempt || rules.damping == nil) { return true }
+      if let movedAt, let damping = rules.damping, instant < damping.end(from: movedAt, times: 1) {
+        if claim.isAttempt { remember(claim) }
+        return false
+      }
+      (self.claimant, movedAt) = (claim.account, instant)
+      if !isKnown { remember(claim) }
     case .share:
-      guard token == nil, order == nil, claim.account != claimant, !sharers.contains(claim.account) else { return }
+      guard claim.account != claimant, !sharers.contains(claim.account), sharers.count < Self.maximumSharers else {
+        return true
+      }
       sharers.append(claim.account)
       sharers.sort()
     }
+    return true
+  }
+
+  private mutating func remember(_ claim: Claim) {
+    claims.append(claim)
+    if claims.count > Self.maximumClaims { claims.removeFirst() }
   }
 
   /// An operator transfers the chain. False if that order was decided before.
   public mutating func transfer(to account: Account, orderID: String, at instant: Instant) -> Bool {
     let decided = Claim(account: account, source: "order:\(orderID)")
     guard !claims.contains(decided) else { return false }
-    claims.append(decided)
+    remember(decided)
     order = Order(to: account, orderID: orderID, at: instant, overToken: token)
     return true
   }

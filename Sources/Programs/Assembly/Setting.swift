@@ -70,6 +70,11 @@ extension Setting {
     "local-certificate", "FILE", "the certificate (DER) that Xcode or local testing signs with", repeatable: true)
   public static let restorePolicy = Setting(
     "restore-policy", "NAME", "a restore on another account: keep, transfer or share", standard: "keep")
+  static let standardDamping = "P1D"
+  public static let restoreDamping = Setting(
+    "restore-damping", "DURATION",
+    "a purchase that was transferred by a restore stays for this long (ISO 8601; 0: none)",
+    standard: standardDamping)
   public static let listen = Setting(
     "listen", "HOST:PORT", "where the gateway listens; port 0: any", standard: GatewaySettings.defaultListen)
   public static let health = Setting("health", "HOST:PORT", "where /livez, /readyz and /metrics are served by a stage")
@@ -89,7 +94,8 @@ extension Setting {
   public static let connection: [Setting] = [log, kafka, store, prefix, partitions, replication, group, config]
   public static let trust: [Setting] = [environment, bundleID, appAppleID, anchor, receiptAnchor, localCertificate]
   public static let stages: [Setting] =
-    trust + [catalogue, restorePolicy, auditName, auditKey, instance, untilIdle, verbose] + [revocation] + verifyReceipt
+    trust + [catalogue, restorePolicy, restoreDamping, auditName, auditKey, instance, untilIdle, verbose] + [revocation]
+    + verifyReceipt
   public static let service: [Setting] = [listen, token]
   public static let all: [Setting] = connection + stages + service + [health] + apiAlone
 }

@@ -47,7 +47,8 @@ public struct StageFactory {
     case .ownership:
       return OwnershipStage(
         OwnershipSettings(
-          restorePolicy: try restorePolicy(), environment: try TrustSettings.environment(values) ?? .production))
+          restorePolicy: try restorePolicy(), restoreDamping: try restoreDamping(),
+          environment: try TrustSettings.environment(values) ?? .production))
     case .entitlements: return entitlements(try catalogue())
     case .auditing: return AuditingStage(try AuditKey.settings(values, deployment))
     }
@@ -87,5 +88,14 @@ public struct StageFactory {
       throw UsageError("--restore-policy: must be keep, transfer or share")
     }
     return policy
+  }
+
+  private func restoreDamping() throws(UsageError) -> CalendarDuration? {
+    let text = values.text(.restoreDamping) ?? Setting.standardDamping
+    guard text != "0" else { return nil }
+    guard let damping = CalendarDuration(iso8601: text) else {
+      throw UsageError("--restore-damping: must be an ISO 8601 duration as P1D or PT12H, or 0 for none")
+    }
+    return damping
   }
 }

@@ -150,7 +150,7 @@ extension Verb {
     settings: [
       .into, .at.explained("compare the states at this time (RFC 3339; default now)"), .reason, .keptCatalogue,
       .environment,
-      .restorePolicy, .json,
+      .restorePolicy, .restoreDamping, .json,
     ] + Setting.connection,
     examples: [
       "purchases replay entitlements --into sqlite:shadow.db --catalogue catalogue.json --reason 'check of the backup'"

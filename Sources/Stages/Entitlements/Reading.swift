@@ -139,7 +139,7 @@ enum Reading: Sendable {
     case .rejected: return try answer(.refused, fact.reason ?? "rejected")
     case .nothingBought: return try answer(.refused, Permit.Reason.nothingBought)
     case .pending: return try answer(.pending, Permit.Reason.notVerified)
-    case .anotherAccount: return try answer(.finishable, Permit.Reason.anotherAccount)
+    case .anotherAccount: return try answer(.finishable, fact.reason ?? Permit.Reason.anotherAccount)
     case .owner, .refused: return .nothing
     case .passed: break
     }

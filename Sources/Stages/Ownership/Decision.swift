@@ -15,12 +15,14 @@ struct Decision {
 
   /// A fact passes to its account.
   mutating func pass(
-    _ fact: FactNoted, _ environment: Environment, _ account: Account, outcome: AccountFact.Outcome = .passed
+    _ fact: FactNoted, _ environment: Environment, _ account: Account, outcome: AccountFact.Outcome = .passed,
+    reason: String? = nil
   ) {
     emit(
       .noted(
         AccountFact(
-          environment: environment, account: aliases.resolve(environment, account), outcome: outcome, fact: fact)))
+          environment: environment, account: aliases.resolve(environment, account), outcome: outcome, reason: reason,
+          fact: fact)))
   }
 
   mutating func decide(_ verdict: Reading.Verdict) {
@@ -55,11 +57,10 @@ struct Decision {
       _ = chain.row.keep(statement.kept)
       chain.row.ownership.note(statement.token, statement.kept.rank)
     }
+    var reason: String?
     if proof.sender != nil, let sender {
-      chain.row.ownership.claim(
-        Ownership.Claim(account: sender, source: proof.event.proof),
-        isRestore: proof.event.report.type == .paymentRestored, isRestorable: chain.row.isRestorable,
-        settings.restorePolicy)
+      reason = claim(
+        &chain, sender, source: proof.event.proof, isRestore: proof.event.report.type == .paymentRestored)
     }
     let incoming = proof.statements.map(\.kept.signed)
     let whole = chain.row.parts + incoming.filter { part in !chain.row.parts.contains { $0.digest == part.digest } }
@@ -94,7 +95,7 @@ struct Decision {
       emit(
         .noted(
           AccountFact(
-            environment: proof.environment, account: sender, outcome: .anotherAccount, reason: nil,
+            environment: proof.environment, account: sender, outcome: .anotherAccount, reason: reason,
             proof: proof.event.proof, report: proof.event.report)))
     }
     actions.append(.write(.put(chain.row.row)))
@@ -125,9 +126,7 @@ struct Decision {
   mutating func decide(_ claim: PurchaseClaimed, _ fact: FactNoted) throws(FieldFailure) {
     var chain = try chain(claim.environment, claim.originalTransaction)
     let account = aliases.resolve(claim.environment, claim.account)
-    chain.row.ownership.claim(
-      Ownership.Claim(account: account, source: "attempt:\(claim.attempt)"), isRestore: true,
-      isRestorable: chain.row.isRestorable, settings.restorePolicy)
+    let reason = self.claim(&chain, account, source: "attempt:\(claim.attempt)", isRestore: true)
     settle(&chain)
     let moved = move(chain, orderID: nil)
     let sharers = sharers(chain.row)
@@ -135,9 +134,17 @@ struct Decision {
       emit(whole(chain, account, .share))
     } else if !moved || chain.row.account != account {
       let holds = chain.row.account == account || sharers.contains(account)
-      pass(fact, claim.environment, account, outcome: holds ? .owner : .anotherAccount)
+      pass(fact, claim.environment, account, outcome: holds ? .owner : .anotherAccount, reason: reason)
     }
     actions.append(.write(.put(chain.row.row)))
+  }
+
+  /// Lays a claim to a chain. What it answers to whoever doesn't get it now and may ask again: a reason.
+  private func claim(_ chain: inout Chain, _ account: Account, source: String, isRestore: Bool) -> String? {
+    let isHeard = chain.row.ownership.claim(
+      Ownership.Claim(account: account, source: source), at: record.timestamp, isRestore: isRestore,
+      isRestorable: chain.row.isRestorable, settings.rules)
+    return isHeard ? nil : Permit.Reason.movedRecently
   }
 
   mutating func decide(_ order: AccessOrdered, _ fact: FactNoted) throws(FieldFailure) {

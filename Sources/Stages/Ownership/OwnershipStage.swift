@@ -4,13 +4,21 @@ import PurchasesCore
 public struct OwnershipSettings: Sendable, Hashable {
   /// What a restore by another account does to a purchase that no token binds.
   public var restorePolicy: RestorePolicy
+  /// For how long a purchase that the policy moved stays where it is; nil: it may be moved again at once.
+  public var restoreDamping: CalendarDuration?
   /// Where the answer to a proof belongs of which nothing can be believed, its environment included.
   public var environment: Environment
 
-  public init(restorePolicy: RestorePolicy = .keep, environment: Environment = .production) {
+  public init(
+    restorePolicy: RestorePolicy = .keep, restoreDamping: CalendarDuration? = nil,
+    environment: Environment = .production
+  ) {
     self.restorePolicy = restorePolicy
+    self.restoreDamping = restoreDamping
     self.environment = environment
   }
+
+  var rules: RestoreRules { RestoreRules(restorePolicy, damping: restoreDamping) }
 }
 
 /// Finds the account that a verified purchase belongs to, and passes everything on under that account's key: from here on
