@@ -124,10 +124,39 @@ import Testing
         ])
   }
 
+  /// Both sides and whose it is now come of one record, hence in one transaction of the store and one of the log.
+  @Test func aTransferIsOneDecisionWithBothSides() throws {
+    let stage = InMemoryStage(OwnershipStage())
+    var places = InMemoryPlaces(partitions: 2)
+    for event in [pro(token: Self.tokenA), pro("2", signed: 20, token: Self.tokenB)] {
+      let stored = places.place(event.notified(event.transaction, "ANY").record(key: "Production/1", at: 100))
+      let actions = stage.actions(stored)
+      guard event.transaction == "2" else { continue }
+      var sides: [PurchaseTransferred] = []
+      var owners: [String?] = []
+      for action in actions {
+        switch action {
+        case .emit(let out):
+          guard case .transferred(let side) = try OwnedEvent(type: out.type, data: out.data) else { continue }
+          sides.append(side)
+        case .write(.put(let row)) where row.key.table == .chain: owners.append(row["account"].text)
+        default: continue
+        }
+      }
+      #expect(sides.map(\.account.text) == [Self.tokenA, Self.tokenB])
+      #expect(sides.allSatisfy { $0.from.text == Self.tokenA && $0.to.text == Self.tokenB })
+      #expect(owners == [Self.tokenB])
+    }
+  }
+
   @Test(arguments: ["user-123", "00000000-0000-0000-0000-000000000000", ""])
   func malformedTokensCountAsAbsent(_ token: String) {
-    #expect(
-      gist(Bench().feed(pro(token: token).reported(by: "u1"))) == ["Production/u1 owned claim 1 reported"])
+    let bench = Bench()
+    #expect(gist(bench.feed(pro(token: token).reported(by: "u1"))) == ["Production/u1 owned claim 1 reported"])
+    _ = bench.feed(pro(signed: 11, token: token).notified("N", "ANY"))
+    // People are told once, without an alarm.
+    #expect(bench.quarantined.map(\.alarm) == [nil])
+    #expect(bench.quarantined.first?.reason.contains("token") == true)
   }
 
   // MARK: C30
@@ -182,7 +211,7 @@ import Testing
     let chain = try #require(bench.chain)
     #expect(try ChainRow(chain.row) == chain && chain.ownership.movedAt == Instant(milliseconds: 200))
     #expect(
-      gist(bench.feed(here, at: 1200)) == ["Production/u2 u2>u1 claim 0", "Production/u1 u2>u1 claim 1 reported"])
+      gist(bench.feed(here, at: 1200)) == ["Production/u2 u2>u1 claim 0", "Production/u1 u2>u1 claim 2 reported"])
   }
 
   private func claim(_ account: String, attempt: String) -> VerifiedEvent {
@@ -286,6 +315,41 @@ import Testing
     #expect(gist(bench.feed(other)) == ["Production/\(Self.tokenA) owned token 1"])
     #expect(bench.quarantined.map(\.alarm) == [.contradiction])
     #expect(bench.chain?.kept.first?.rank.isRevoked == true)
+  }
+
+  // MARK: C19, C23
+
+  private func standings(_ out: [(key: String, event: OwnedEvent)]) -> [[SignedPart.Standing?]] {
+    out.map { _, event in
+      switch event {
+      case .owned(let event): event.parts.map(\.standing)
+      case .unowned(let event): event.parts.map(\.standing)
+      case .transferred(let event): event.parts.map(\.standing)
+      case .ticked, .noted: []
+      }
+    }
+  }
+
+  @Test func whatChangesNothingSaysWhy() {
+    let bench = Bench()
+    let renewal = SampleRenewal("1", "pro", signed: 9)
+    #expect(standings(bench.feed(pro(signed: 20, revoked: 15).notified("N1", "REFUND"))) == [[nil]])
+    // The purchase, late, with news of another kind.
+    #expect(standings(bench.feed(pro(signed: 10).notified("N2", "ANY", renewal: renewal))) == [[.superseded, nil]])
+    #expect(standings(bench.feed(pro(signed: 20, revoked: 15).notified("N3", "REFUND"))) == [[.copy]])
+    // The same bytes from a client, who ranks below; whoever gets all that is known gets the newest.
+    #expect(
+      standings(bench.feed(pro(signed: 20, revoked: 15).reported(by: "u1", as: .paymentRestored))) == [[nil, nil]])
+    #expect(standings(bench.feed(pro(signed: 10).reported(by: "u1"))) == [[.superseded]])
+    #expect(bench.chain?.kept.allSatisfy { $0.signed.standing == nil } == true)
+  }
+
+  /// A client's copy first: the notification's ranks above it, and says the same.
+  @Test func theSameBytesFromABetterSourceAreACopy() {
+    let bench = Bench()
+    _ = bench.feed(pro().reported(by: "u1"))
+    #expect(standings(bench.feed(pro().notified("N", "ANY"))) == [[.copy]])
+    #expect(bench.chain?.kept.first?.rank.source == .notification)
   }
 
   @Test func eventsWithoutTransactionHaveNoEffect() {

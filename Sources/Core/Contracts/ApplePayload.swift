@@ -41,7 +41,9 @@ public enum ApplePayload {
     }
     revision.isUpgraded = fields.member("isUpgraded")?.bool ?? false
     revision.ownershipType = fields.member("inAppOwnershipType")?.string
-    revision.accountToken = fields.member("appAccountToken")?.string.flatMap { Account(token: $0) }
+    let token = fields.member("appAccountToken")
+    revision.accountToken = token?.string.flatMap { Account(token: $0) }
+    revision.hasUnusableToken = token != nil && revision.accountToken == nil
     revision.price = fields.member("price")?.int64
     revision.currency = fields.member("currency")?.string
     revision.offerType = fields.member("offerType")?.int64
@@ -80,7 +82,9 @@ public enum ApplePayload {
     revision.renewalDate = date(fields.member("renewalDate"))
     revision.recentSubscriptionStartDate = date(fields.member("recentSubscriptionStartDate"))
     revision.priceIncreaseStatus = fields.member("priceIncreaseStatus")?.int64
-    revision.accountToken = fields.member("appAccountToken")?.string.flatMap { Account(token: $0) }
+    let token = fields.member("appAccountToken")
+    revision.accountToken = token?.string.flatMap { Account(token: $0) }
+    revision.hasUnusableToken = token != nil && revision.accountToken == nil
     return revision
   }
 

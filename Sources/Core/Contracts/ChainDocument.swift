@@ -26,6 +26,8 @@ public struct ChainRow: Sendable, Hashable {
   public var ownership: Ownership
   /// In order of part, the renewal info first.
   public private(set) var kept: [Kept]
+  /// Whether people were told that a token here is none: once is enough.
+  public var hasToldOfToken = false
 
   public init(environment: Environment, originalTransaction: OriginalTransactionID) {
     self.environment = environment
@@ -52,8 +54,8 @@ public struct ChainRow: Sendable, Hashable {
     return isKnown
   }
 
-  /// Keeps a statement if it is the newest of its kind, whatever order statements come in. False otherwise.
-  public mutating func keep(_ statement: Kept) -> Bool {
+  /// Keeps a statement if it is the newest of its kind, whatever order statements come in; else says why it isn't.
+  public mutating func keep(_ statement: Kept) -> SignedPart.Standing? {
     func isBefore(_ a: String?, _ b: String?) -> Bool {
       guard let a, let b else { return a == nil && b != nil }
       return a < b
@@ -61,11 +63,12 @@ public struct ChainRow: Sendable, Hashable {
     let index = kept.firstIndex { !isBefore($0.part, statement.part) } ?? kept.count
     guard index < kept.count, kept[index].part == statement.part else {
       kept.insert(statement, at: index)
-      return true
+      return nil
     }
-    guard kept[index].rank < statement.rank else { return false }
-    kept[index] = statement
-    return true
+    let isCopy = kept[index].signed.digest == statement.signed.digest
+    if kept[index].rank < statement.rank { kept[index] = statement } else if !isCopy { return .superseded }
+    // Who brought it first may rank below who brings it again: it says the same.
+    return isCopy ? .copy : nil
   }
 
   public static func key(_ environment: Environment, _ original: OriginalTransactionID) -> RowKey {
@@ -85,6 +88,7 @@ public struct ChainRow: Sendable, Hashable {
     unownedSince = row.values[2].integer.map { Instant(milliseconds: $0) }
     let fields = try Fields(parsing: document)
     ownership = try Ownership(fields)
+    hasToldOfToken = try fields.flag("toldOfToken") ?? false
     for element in fields.member("parts")?.elements ?? [] {
       let fields = try Fields(element)
       let signed = try SignedPart(fields)
@@ -110,6 +114,7 @@ public struct ChainRow: Sendable, Hashable {
     var writer = JSONWriter(reserving: 256 + kept.reduce(0) { $0 + 256 + $1.signed.payload.count })
     writer.object { json in
       ownership.write(&json)
+      if hasToldOfToken { json.field("toldOfToken", true) }
       json.field(
         "parts",
         array: { json in

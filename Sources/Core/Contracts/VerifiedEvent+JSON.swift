@@ -31,7 +31,11 @@ extension SignedPart {
     guard let payload = fields.member("payload"), payload.kind == .object else {
       throw fields.failure("payload", "must be a JSON object")
     }
-    self.init(kind: kind, digest: try fields.requiredText("digest"), source: source, payload: payload.text)
+    let name = try fields.text("standing")
+    let standing = name.flatMap { Standing(rawValue: $0) }
+    guard name == nil || standing != nil else { throw fields.failure("standing", "must be superseded or copy") }
+    self.init(
+      kind: kind, digest: try fields.requiredText("digest"), source: source, payload: payload.text, standing: standing)
   }
 
   public func write(_ json: inout JSONWriter) {
@@ -39,6 +43,7 @@ extension SignedPart {
       json.field("kind", kind.rawValue)
       json.field("digest", digest)
       json.field("source", source.name)
+      json.field("standing", standing?.rawValue)
       json.field("payload", raw: payload)
     }
   }

@@ -22,12 +22,24 @@ public struct SignedPart: Sendable, Hashable {
   public var source: RevisionSource
   /// The payload's JSON, every field as it was signed.
   public var payload: [UInt8]
+  /// In the topic `owned`, of a statement that changed nothing: why. nil where it is the newest of its kind.
+  public var standing: Standing?
 
-  public init(kind: ProofKind, digest: String, source: RevisionSource, payload: [UInt8]) {
+  public enum Standing: String, Sendable, Hashable, CaseIterable {
+    /// A newer statement about the same thing had come before.
+    case superseded
+    /// The same bytes had come before.
+    case copy
+  }
+
+  public init(
+    kind: ProofKind, digest: String, source: RevisionSource, payload: [UInt8], standing: Standing? = nil
+  ) {
     self.kind = kind
     self.digest = digest
     self.source = source
     self.payload = payload
+    self.standing = standing
   }
 }
 

@@ -84,6 +84,8 @@ public struct TransactionRevision: Sendable, Hashable {
   public var ownershipType: String?
   /// The account that `appAccountToken` names, if it names one.
   public var accountToken: Account?
+  /// There is an `appAccountToken`, and it names none: not a UUID, or the one of zeroes.
+  public var hasUnusableToken = false
   /// Milliunits of `currency` (ISO 4217).
   public var price: Int64?
   public var currency: String?
@@ -124,6 +126,7 @@ public struct RenewalRevision: Sendable, Hashable {
   public var recentSubscriptionStartDate: Instant?
   public var priceIncreaseStatus: Int64?
   public var accountToken: Account?
+  public var hasUnusableToken = false
 
   public init(rank: RevisionRank, environment: Environment, originalTransaction: OriginalTransactionID) {
     self.rank = rank

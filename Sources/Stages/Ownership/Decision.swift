@@ -53,16 +53,20 @@ struct Decision {
     var chain = try chain(proof.environment, original)
     // Who waits for an answer: the authenticated sender; of a report without one the account that this very proof names.
     let sender = (proof.sender ?? proof.named).map { aliases.resolve(proof.environment, $0) }
+    var incoming: [SignedPart] = []
     for statement in proof.statements {
-      _ = chain.row.keep(statement.kept)
+      var part = statement.kept.signed
+      part.standing = chain.row.keep(statement.kept)
+      incoming.append(part)
       chain.row.ownership.note(statement.token, statement.kept.rank)
     }
+    let tellsOfToken = !chain.row.hasToldOfToken && proof.statements.contains { $0.hasUnusableToken }
+    if tellsOfToken { chain.row.hasToldOfToken = true }
     var reason: String?
     if proof.sender != nil, let sender {
       reason = claim(
         &chain, sender, source: proof.event.proof, isRestore: proof.event.report.type == .paymentRestored)
     }
-    let incoming = proof.statements.map(\.kept.signed)
     let whole = chain.row.parts + incoming.filter { part in !chain.row.parts.contains { $0.digest == part.digest } }
     settle(&chain)
     func report(of account: Account) -> Report? { sender == account ? proof.event.report : nil }
@@ -100,6 +104,7 @@ struct Decision {
     }
     actions.append(.write(.put(chain.row.row)))
     if repeated { actions.append(.quarantine(reason: Self.secondBody, alarm: .contradiction)) }
+    if tellsOfToken { actions.append(.quarantine(reason: Self.unusableToken, alarm: nil)) }
     if let notification = proof.event.notification, notification.subtype == "GRACE_PERIOD",
       !proof.event.parts.contains(where: { $0.kind == .renewalInfo })
     {
@@ -109,6 +114,8 @@ struct Decision {
     }
   }
 
+  private static let unusableToken =
+    "the account token of the purchase is not a UUID or all zeroes: it counts as none, here and in what comes later"
   private static let secondBody = "a second body came under the UUID of an earlier notification; the first one is kept"
 
   /// Keeps the first body under a notification's UUID. True if this is another one.

@@ -36,6 +36,8 @@ enum Reading: Sendable {
   struct Statement: Sendable {
     var kept: ChainRow.Kept
     var token: Account?
+    /// What should be an account token is none.
+    var hasUnusableToken: Bool
   }
 
   /// A proof without a usable verdict, sent by an account that waits for an answer.
@@ -107,13 +109,14 @@ extension Reading.Proof {
         statements.append(
           Reading.Statement(
             kept: ChainRow.Kept(part: revision.businessKey.part, rank: revision.rank, signed: part),
-            token: revision.accountToken))
+            token: revision.accountToken, hasUnusableToken: revision.hasUnusableToken))
       case .renewalInfo:
         let revision = try part.renewalRevision()
         (environment, named) = (revision.environment, revision.originalTransaction)
         statements.append(
           Reading.Statement(
-            kept: ChainRow.Kept(part: nil, rank: revision.rank, signed: part), token: revision.accountToken))
+            kept: ChainRow.Kept(part: nil, rank: revision.rank, signed: part), token: revision.accountToken,
+            hasUnusableToken: revision.hasUnusableToken))
       case .notification, .appTransaction: continue
       }
       // Verification has seen to both; a record that says otherwise must not move anything across.
