@@ -64,6 +64,10 @@ public final class InMemoryStoreReader: StoreReader {
     try read { rows in Int64(rows.keys.count { $0.table == table }) }
   }
 
+  public func count(_ table: Table, whereSet column: String) throws(StoreFailure) -> Int64 {
+    try read { rows in Int64(rows.values.count { $0.key.table == table && $0[column] != .null }) }
+  }
+
   public func positions(stage: String) throws(StoreFailure) -> [TopicPartition: StagePosition] {
     try read { _ in [:] }
   }

@@ -67,6 +67,15 @@ final class PostgresStoreReader: StoreReader {
     }
   }
 
+  func count(_ table: Table, whereSet column: String) throws(StoreFailure) -> Int64 {
+    precondition(table.indexed.contains(column), "column \(column) of \(table.name) has no index")
+    return try reading { connection in
+      let rows = try connection.query(
+        "SELECT count(*) FROM \(quoted(table.name)) WHERE \(quoted(column)) IS NOT NULL")
+      return rows[0].int64(0) ?? 0
+    }
+  }
+
   func positions(stage: String) throws(StoreFailure) -> [TopicPartition: StagePosition] {
     try reading { connection in
       try connection.query(

@@ -65,6 +65,14 @@ final class SQLiteStoreReader: StoreReader {
     try reading { connection in try connection.integer("SELECT count(*) FROM \(quoted(table.name))") ?? 0 }
   }
 
+  func count(_ table: Table, whereSet column: String) throws(StoreFailure) -> Int64 {
+    precondition(table.indexed.contains(column), "column \(column) of \(table.name) has no index")
+    return try reading { connection in
+      try connection.integer(
+        "SELECT count(*) FROM \(quoted(table.name)) WHERE \(quoted(column)) IS NOT NULL") ?? 0
+    }
+  }
+
   func positions(stage: String) throws(StoreFailure) -> [TopicPartition: StagePosition] {
     try reading { connection in
       var positions: [TopicPartition: StagePosition] = [:]

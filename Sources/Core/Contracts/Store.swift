@@ -279,6 +279,8 @@ public protocol StoreReader: Sendable {
   /// Rows of an indexed integer column that is set and not after the limit, in order of that column.
   func rows(_ table: Table, where column: String, atMost value: Int64, limit: Int) throws(StoreFailure) -> [Row]
   func count(_ table: Table) throws(StoreFailure) -> Int64
+  /// Rows of which an indexed column is set.
+  func count(_ table: Table, whereSet column: String) throws(StoreFailure) -> Int64
   /// Where each stage stands on each partition.
   func positions(stage: String) throws(StoreFailure) -> [TopicPartition: StagePosition]
   /// All that the books say of a stage, of one instant.

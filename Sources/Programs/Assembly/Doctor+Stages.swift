@@ -171,14 +171,14 @@ extension Doctor {
   /// Waiting for an owner is no fault: a claim or a restore ends it.
   private func escrow(_ reader: any StoreReader) -> Finding {
     do {
-      let rows = try reader.rows(.chain, where: "unowned_since", atMost: .max, limit: Self.countedRows)
+      let rows = try reader.rows(.chain, where: "unowned_since", atMost: .max, limit: 1)
       guard let oldest = rows.first?["unowned_since"].integer else {
         return Finding("escrow", .well, "no purchase waits for its owner")
       }
-      let number = rows.count < Self.countedRows ? "" : "at least "
+      let number = try reader.count(.chain, whereSet: "unowned_since")
       return Finding(
         "escrow", .well,
-        "\(number)\(Self.count(Int64(rows.count), "purchase waits", "purchases wait")) for an owner, the oldest "
+        "\(Self.count(number, "purchase waits", "purchases wait")) for an owner, the oldest "
           + age(Instant(milliseconds: oldest)))
     } catch { return Finding("escrow", error) }
   }

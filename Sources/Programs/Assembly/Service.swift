@@ -17,6 +17,7 @@ public final class Service: Sendable {
   /// Of the entitlements stage, where it is one of them.
   private let history: CatalogueHistory?
   private let watch: CatalogueWatch?
+  private let escrow: EscrowGauges?
   private let stop: StopSignal
   private let beginning: Beginning
   private let parts = Mutex(Parts())
@@ -82,6 +83,10 @@ public final class Service: Sendable {
     }
     self.history = history
     let source = StageSource()
+    escrow = try beginning.open("store") { [store] in
+      guard let store, stages.contains(where: { $0.name == .ownership }) else { return nil }
+      return EscrowGauges(try store.reader(), clock: deployment.clock)
+    }
     var started: [RunningStage] = []
     for var stage in stages {
       if stage.name == .entitlements, let history { stage = EntitlementsStage(history: history) }
@@ -182,6 +187,7 @@ public final class Service: Sendable {
           ["stage": stage.name.rawValue, "topic": topic.rawValue], to: Double(lag))
       }
     }
+    escrow?.measure(into: deployment.metrics)
     return deployment.metrics.text
   }
 
@@ -281,6 +287,7 @@ public final class Service: Sendable {
     watch?.wait()
     health?.stop(within: 1)
     reader?.close()
+    escrow?.close()
     store?.close()
     log.close()
     return failure

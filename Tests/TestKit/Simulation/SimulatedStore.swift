@@ -178,6 +178,10 @@ final class SimulatedStoreReader: StoreReader {
 
   func count(_ table: Table) throws(StoreFailure) -> Int64 { try read { Int64($0.table(table).count) } }
 
+  func count(_ table: Table, whereSet column: String) throws(StoreFailure) -> Int64 {
+    try read { Int64($0.table(table).count { $0[column] != .null }) }
+  }
+
   func positions(stage: String) throws(StoreFailure) -> [TopicPartition: StagePosition] {
     try read { $0.stages[stage]?.positions ?? [:] }
   }

@@ -146,6 +146,9 @@ let storeReadCases: [StoreCase] = [
     try Conformance.expectEqual(due.map { $0.key.values[1].text }, ["y", "x"])
     try Conformance.expectEqual(
       try reader.rows(.chain, where: "unowned_since", atMost: .max, limit: 10), [chain("4", account: nil)])
+    try Conformance.expectEqual(try reader.count(.chain, whereSet: "unowned_since"), 1)
+    try Conformance.expectEqual(try reader.count(.chain, whereSet: "account"), 3)
+    try Conformance.expectEqual(try reader.count(.auditWatch, whereSet: "look_at"), 3)
     for table in Table.all {
       for column in table.indexed {
         // Every index that the contract names is there to be asked.
