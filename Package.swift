@@ -130,7 +130,7 @@ let package = Package(
       "Programs",
       core + computation + [
         "PurchasesAssembly", "PurchasesRunner", "PurchasesAppStoreClient", "PurchasesLocalAppStore",
-        "PurchasesHTTPServer", "PurchasesEmbeddedLog",
+        "PurchasesHTTPServer", "PurchasesHTTPClient", "PurchasesEmbeddedLog",
       ]),
     tests("Room", []),
     // Measures, beside plain loops in C; no product, nothing ships it.
