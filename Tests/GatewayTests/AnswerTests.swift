@@ -46,6 +46,24 @@ struct AnswerTests {
     #expect(try gateway.send("GET", "/v1/permits/Production/u").status == 400)
   }
 
+  @Test func whoWasMergedIsAnsweredAsWhoTheyAreNow() throws {
+    let gateway = try GatewayFixture()
+    gateway.permit(proof: digest, status: "finishable")
+    for (from, to) in [("guest", GatewayFixture.account), ("first", "guest")] {
+      let account = try #require(Account(from))
+      gateway.store.put(Row(MergedAccount.key(.production, account), [.text(to)]))
+    }
+    for account in ["guest", "first"] {
+      #expect(try gateway.send("GET", "/v1/permits/Production/\(account)/\(digest)").json?["status"] == "finishable")
+      #expect(
+        try gateway.send("GET", "/v1/permits/Production/\(account)?transaction=1").json?["proof"] == .string(digest))
+      let answer = try gateway.send("GET", "/v1/accounts/Production/\(account)").json
+      #expect(answer?["account"] == .string(GatewayFixture.account) && answer?["permits"]?.array?.count == 1)
+    }
+    // Of another environment they are strangers.
+    #expect(try gateway.send("GET", "/v1/permits/Sandbox/guest/\(digest)").json?["status"] == "pending")
+  }
+
   @Test func aWaitEndsWithTheDecision() throws {
     let gateway = try GatewayFixture()
     gateway.permit(proof: digest, status: "pending")

@@ -100,7 +100,8 @@ struct TwoGatewaysTests {
 
   private func events(_ topic: String, _ type: String) throws -> [JSON] {
     try program.run("tail", topic).lines.map { try JSON(parsing: Array($0.utf8)) }.filter {
-      $0["type"]?.string?.hasPrefix(type) ?? false
+      let header = $0["headers"]?.array?.first { $0["name"]?.string == "ce_type" }
+      return header?["value"]?.string?.hasPrefix(type) ?? false
     }
   }
 

@@ -10,6 +10,8 @@ struct AccountQueries: Sendable {
   private static let maximumRows = 1000
 
   func write(_ environment: Environment, _ account: Account, at instant: Instant) throws(StoreFailure) -> Answer {
+    // One that was merged into another is that other one now, and the answer names it.
+    let account = try store.current(environment, account)
     let prefix: [Value] = [.text(environment.rawValue), .text(account.text)]
     let head = try store.row(RowKey(.account, prefix))
     let entitlements = try store.rows(.entitlement, prefix: prefix, after: nil, limit: Self.maximumRows)

@@ -49,8 +49,12 @@ final class PermitQueries: Sendable {
   func permit(
     _ environment: Environment, _ account: Account, proof: String, waitSeconds: Double
   ) throws(StoreFailure) -> PermitRow? {
-    let key = RowKey(.permit, [.text(environment.rawValue), .text(account.text), .text(proof)])
-    return try repeated(waitSeconds) { () throws(StoreFailure) in try store.row(key).map { PermitRow(row: $0) } }
+    try repeated(waitSeconds) { () throws(StoreFailure) in
+      try whoever(environment, account) { account throws(StoreFailure) in
+        try store.row(RowKey(.permit, [.text(environment.rawValue), .text(account.text), .text(proof)]))
+          .map { PermitRow(row: $0) }
+      }
+    }
   }
 
   /// Of several proofs of one transaction the answer decided last, a terminal one before a pending one.
@@ -60,14 +64,25 @@ final class PermitQueries: Sendable {
     try repeated(waitSeconds) { () throws(StoreFailure) in
       let rows = try store.rows(
         .permit, where: "transaction", is: .text(transaction.text), limit: Self.maximumProofsOfATransaction)
-      return rows.filter {
-        $0.key.values[0].text == environment.rawValue && $0.key.values[1].text == account.text
-      }.map { PermitRow(row: $0) }.max { a, b in
-        (a.isPending ? 0 : 1, a.row["decided_at"].integer ?? 0) < (
-          b.isPending ? 0 : 1, b.row["decided_at"].integer ?? 0
-        )
+      return try whoever(environment, account) { account throws(StoreFailure) in
+        rows.filter { $0.key.values[0].text == environment.rawValue && $0.key.values[1].text == account.text }
+          .map { PermitRow(row: $0) }.max { a, b in
+            (a.isPending ? 0 : 1, a.row["decided_at"].integer ?? 0) < (
+              b.isPending ? 0 : 1, b.row["decided_at"].integer ?? 0
+            )
+          }
       }
     }
+  }
+
+  /// Who asks as an account that was merged into another gets what that other one has, unless the old one was answered.
+  private func whoever(
+    _ environment: Environment, _ account: Account, _ read: (Account) throws(StoreFailure) -> PermitRow?
+  ) throws(StoreFailure) -> PermitRow? {
+    let own = try read(account)
+    guard own?.isPending ?? true else { return own }
+    let current = try store.current(environment, account)
+    return current == account ? own : try read(current) ?? own
   }
 
   /// A device signs the same transaction anew at every launch at most; a thousand launches is more than any keeps open.

@@ -17,7 +17,8 @@ public struct StateReading {
   /// event yet, since they wait or were over when they came, is known.
   public func views(_ account: Account, in environment: Environment?, at instant: Instant) throws -> [AccountView] {
     try Environment.allCases.filter { environment == nil || environment == $0 }.compactMap { candidate in
-      try reader.row(AccountRow.key(candidate, account)).map {
+      // One that was merged into another is that other one now.
+      try reader.row(AccountRow.key(candidate, try reader.current(candidate, account))).map {
         try reader.view($0, history: history, at: instant)
       }
     }

@@ -181,7 +181,7 @@ struct Decision {
       // Under the old account, whose writer hands its purchases over one by one.
       pass(fact, order.environment, account)
       actions.append(
-        .write(.put(Row(Aliases.key(order.environment, account), [.text(target.text)]))))
+        .write(.put(Row(MergedAccount.key(order.environment, account), [.text(target.text)]))))
     }
   }
 
