@@ -56,6 +56,14 @@ struct History {
       items.append(
         Item(key: key, event: sample.reported(by: owner, as: dice.chance(3) ? .paymentRestored : .paymentPurchased)))
     }
+    // The same as a receipt lists it, without a type: now and then all that there is.
+    if sample.type != .autoRenewable, dice.chance(3) {
+      var listed = sample
+      listed.type = .untold
+      listed.percentage = nil
+      listed.signed = min(sample.signed + dice.roll(0...1) * Self.grid, Self.horizon)
+      items.append(Item(key: key, event: listed.reported(by: owner)))
+    }
   }
 
   private mutating func consumables(_ id: String, _ owner: String, _ token: String?, _ dice: inout SeededRandom) {
@@ -104,6 +112,9 @@ struct History {
   ) {
     var start = Self.instant(&dice)
     var token = token
+    // Now and then for several people, and now and then as items of a generic product.
+    let isForSeveral = dice.chance(4)
+    let hasItems = dice.chance(4)
     for period in 0...dice.roll(0...2) where start <= Self.horizon {
       let length = dice.roll(1...6) * Self.grid
       var sample = SampleTransaction(
@@ -111,6 +122,12 @@ struct History {
         .autoRenewable,
         signed: start, purchased: start, expires: start + length, lineItem: dice.chance(4) ? nil : "7\(id)\(period)",
         token: token)
+      if isForSeveral { sample.revokedSeats = dice.roll(0...1) }
+      if hasItems {
+        sample.items = ["gold.monthly", "silver.monthly", "pro.plus"].filter { _ in dice.chance(2) }.map {
+          SampleItem($0, revoked: dice.chance(5) ? start + Self.grid : nil)
+        }
+      }
       let renewal: SampleRenewal? =
         dice.chance(2)
         ? SampleRenewal(
@@ -121,6 +138,27 @@ struct History {
         revise(&sample, &dice)
         sample.isUpgraded = dice.chance(4)
         add(sample, owner, &dice)
+      }
+      if isForSeveral, dice.chance(2) {
+        // Seats that are added within the period, refunded now and then; a receipt knows of neither.
+        var addition = sample
+        addition.transaction = "\(id)\(period)9"
+        addition.lineItem = dice.chance(2) ? sample.lineItem : "8\(id)\(period)"
+        addition.purchased = min(start + Self.grid, Self.horizon)
+        addition.signed = max(addition.signed, addition.purchased)
+        addition.addsSeats = true
+        add(addition, owner, &dice)
+        revise(&addition, &dice)
+        add(addition, owner, &dice)
+      }
+      if isForSeveral || hasItems, dice.chance(2) {
+        var listed = sample
+        listed.revokedSeats = nil
+        listed.items = []
+        listed.signed = min(sample.signed + dice.roll(0...1) * Self.grid, Self.horizon)
+        listed.revoked = dice.chance(4) ? listed.signed : nil
+        items.append(
+          Item(key: "\(listed.environment.rawValue)/\(id)", event: listed.reported(by: owner)))
       }
       // Now and then a newer statement names another account: the chain goes over to it.
       if token != nil, dice.chance(5) { token = Self.account(number, 1) }
@@ -181,7 +219,10 @@ struct History {
 
   /// As the samples, with a season that ends within the histories.
   static let catalogue = Samples.catalogue(
-    String(decoding: Samples.catalogue.json, as: UTF8.self).replacing("P30D", with: "PT2S"))
+    String(decoding: Samples.catalogue.json, as: UTF8.self).replacing("P30D", with: "PT2S").replacing(
+      #""products":["#,
+      with: #""products":[{"id":"pro.plus","type":"auto-renewable","group":"plus","level":1,"entitlements":["plus"]},"#)
+  )
 
   static func run(_ items: [History.Item], ticks: Int64, partitions: Int32, _ dice: inout SeededRandom) -> World {
     let world = World(catalogue, partitions: partitions)

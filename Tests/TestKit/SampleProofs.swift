@@ -22,6 +22,10 @@ public struct SampleTransaction: Sendable, Hashable {
   public var isUpgraded = false
   /// Apple's `inAppOwnershipType`.
   public var ownershipType: String?
+  /// Of a subscription for several people: the seats that refunds took back.
+  public var revokedSeats: Int64?
+  public var addsSeats = false
+  public var items: [SampleItem] = []
 
   public init(
     _ transaction: String, original: String? = nil, _ product: String, _ type: ProductType, signed: Int64,
@@ -64,6 +68,18 @@ public struct SampleTransaction: Sendable, Hashable {
       json.field("appAccountToken", token)
       if isUpgraded { json.field("isUpgraded", true) }
       json.field("inAppOwnershipType", ownershipType)
+      if let revokedSeats {
+        json.field(
+          "multiSeatInfo", object: { json in if revokedSeats > 0 { json.field("revokedSeatQuantity", revokedSeats) } })
+      }
+      if addsSeats { json.field("additionalTransactionReason", "SEAT_ADDITION") }
+      if !items.isEmpty {
+        json.field(
+          "advancedCommerceInfo",
+          object: { json in
+            json.field("items", array: { json in for item in items { item.write(&json) } })
+          })
+      }
     }
     return writer.bytes
   }
@@ -111,6 +127,41 @@ public struct SampleTransaction: Sendable, Hashable {
   }
 }
 
+/// A product of the Advanced Commerce API in a transaction.
+public struct SampleItem: Sendable, Hashable {
+  public var sku: String
+  public var revoked: Int64?
+  /// Milliunits that were refunded.
+  public var refunded: Int64?
+  public var refundType: String
+
+  public init(_ sku: String, revoked: Int64? = nil, refunded: Int64? = nil, refundType: String = "FULL") {
+    self.sku = sku
+    self.revoked = revoked
+    self.refunded = refunded
+    self.refundType = refundType
+  }
+
+  func write(_ json: inout JSONWriter) {
+    json.object { json in
+      json.field("SKU", sku)
+      json.field("price", 990 as Int64)
+      if let refunded {
+        json.field(
+          "refunds",
+          array: { json in
+            json.object { json in
+              json.field("refundAmount", refunded)
+              json.field("refundType", refundType)
+              json.field("refundReason", "MODIFY_ITEMS_REFUND")
+            }
+          })
+      }
+      json.field("revocationDate", revoked)
+    }
+  }
+}
+
 public struct SampleRenewal: Sendable, Hashable {
   public var environment: Environment
   public var original: String
@@ -118,10 +169,14 @@ public struct SampleRenewal: Sendable, Hashable {
   public var signed: Int64
   public var grace: Int64?
   public var autoRenews: Bool
+  public var isInRetry: Bool
+  /// The product of the next period, where it is another one.
+  public var next: String?
+  public var renews: Int64?
 
   public init(
     _ original: String, _ product: String, signed: Int64, grace: Int64? = nil, autoRenews: Bool = true,
-    environment: Environment = .production
+    isInRetry: Bool = false, next: String? = nil, renews: Int64? = nil, environment: Environment = .production
   ) {
     self.environment = environment
     self.original = original
@@ -129,6 +184,9 @@ public struct SampleRenewal: Sendable, Hashable {
     self.signed = signed
     self.grace = grace
     self.autoRenews = autoRenews
+    self.isInRetry = isInRetry
+    self.next = next
+    self.renews = renews
   }
 
   public func part(_ source: RevisionSource = .notification) -> SignedPart {
@@ -136,11 +194,13 @@ public struct SampleRenewal: Sendable, Hashable {
     writer.object { json in
       json.field("originalTransactionId", original)
       json.field("productId", product)
-      json.field("autoRenewProductId", product)
+      json.field("autoRenewProductId", next ?? product)
       json.field("autoRenewStatus", autoRenews ? 1 as Int64 : 0)
       json.field("environment", environment.rawValue)
       json.field("signedDate", signed)
       json.field("gracePeriodExpiresDate", grace)
+      if isInRetry { json.field("isInBillingRetryPeriod", true) }
+      json.field("renewalDate", renews)
     }
     return SignedPart(
       kind: .renewalInfo, digest: SHA256.digest(writer.bytes).hex, source: source, payload: writer.bytes)

@@ -90,14 +90,45 @@ public enum AccountDocument {
       json.field("expires", milliseconds: purchase.expires)
       if purchase.quantity != 1 { json.field("quantity", purchase.quantity) }
       json.field("revoked", milliseconds: purchase.revocationDate)
+      if purchase.rank.isRevoked, purchase.revocationDate == nil { json.field("revokedItem", true) }
       json.field("share", purchase.revocationPercentage)
       write(purchase.rank, &json)
-      if let booking = purchase.booking {
-        json.field("unit", booking.unit.text)
-        json.field("worth", booking.worth)
-        json.field("booked", booking.booked)
+      write(purchase.booking, &json)
+      if let seats = purchase.seats {
+        json.field("revokedSeats", seats.revoked)
+        if seats.isAddition { json.field("addsSeats", true) }
+      }
+      if !purchase.items.isEmpty {
+        json.field(
+          "items",
+          array: { json in
+            for item in purchase.items {
+              json.object { json in
+                json.field("sku", item.sku.text)
+                json.field("revoked", milliseconds: item.revocationDate)
+                write(item.booking, &json)
+              }
+            }
+          })
       }
     }
+  }
+
+  private static func write(_ booking: Booking?, _ json: inout JSONWriter) {
+    guard let booking else { return }
+    json.field("unit", booking.unit.text)
+    json.field("worth", booking.worth)
+    json.field("booked", booking.booked)
+  }
+
+  private static func booking(_ fields: Fields) throws(FieldFailure) -> Booking? {
+    guard let unit: CreditUnit = try fields.identifier("unit") else { return nil }
+    return Booking(unit: unit, worth: try fields.integer("worth") ?? 0, booked: try fields.integer("booked") ?? 0)
+  }
+
+  private static func item(_ fields: Fields) throws(FieldFailure) -> PurchasedItem {
+    PurchasedItem(
+      sku: try fields.required("sku"), revocationDate: try fields.milliseconds("revoked"), booking: try booking(fields))
   }
 
   private static func purchase(_ fields: Fields) throws(FieldFailure) -> Purchase {
@@ -105,18 +136,19 @@ public enum AccountDocument {
     let revoked = try fields.milliseconds("revoked")
     let transaction: TransactionID? = try fields.identifier("transaction") ?? TransactionID(chain.text)
     guard let transaction else { throw fields.failure("transaction", "is missing") }
-    var booking: Booking?
-    if let unit: CreditUnit = try fields.identifier("unit") {
-      booking = Booking(
-        unit: unit, worth: try fields.integer("worth") ?? 0, booked: try fields.integer("booked") ?? 0)
+    let items = try list(fields, "items", item)
+    let hasRevokedItem = try fields.flag("revokedItem") ?? false
+    let seats = try fields.integer("revokedSeats").map { revoked throws(FieldFailure) in
+      Seats(revoked: revoked, isAddition: try fields.flag("addsSeats") ?? false)
     }
     return Purchase(
       key: BusinessKey(originalTransaction: chain, part: try fields.requiredText("part")),
-      rank: try rank(fields, isRevoked: revoked != nil), transaction: transaction,
+      rank: try rank(fields, isRevoked: revoked != nil || hasRevokedItem),
+      transaction: transaction,
       product: try fields.required("product"), type: ProductType(apple: try fields.requiredText("type")),
       begins: try fields.requiredMilliseconds("begins"), expires: try fields.milliseconds("expires"),
       quantity: try fields.integer("quantity") ?? 1, revocationDate: revoked,
-      revocationPercentage: try fields.integer("share"), booking: booking)
+      revocationPercentage: try fields.integer("share"), booking: try booking(fields), seats: seats, items: items)
   }
 
   private static func write(_ renewal: Renewal, _ json: inout JSONWriter) {

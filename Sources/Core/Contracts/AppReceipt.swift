@@ -64,8 +64,8 @@ public struct AppReceipt: Sendable, Hashable {
 
     public init() {}
 
-    /// What was bought: as the receipt tells it, and where it doesn't, a subscription by its end. Of the rest nothing is
-    /// known, so that it grants nothing before a signed transaction tells.
+    /// What was bought: as the receipt tells it, and where it doesn't, a subscription by its end. Of the rest a signed
+    /// transaction or the catalogue tells.
     public var type: ProductType {
       switch productType {
       case 0: return .nonConsumable
@@ -74,7 +74,7 @@ public struct AppReceipt: Sendable, Hashable {
       // A subscription without an end is none that access could be computed from.
       case 3 where expiresDate != nil: return .autoRenewable
       case nil where expiresDate != nil: return .autoRenewable
-      default: return .unknown("not told")
+      default: return .untold
       }
     }
   }

@@ -24,8 +24,11 @@ public enum ApplePayload {
     }
     let type = ProductType(apple: try fields.requiredText("type"))
     let revocation = try fields.milliseconds("revocationDate")
+    let items =
+      try fields.member("advancedCommerceInfo").map { info throws(FieldFailure) in try self.items(info) } ?? []
+    let isRevoked = revocation != nil || items.contains { $0.revocationDate != nil }
     var revision = TransactionRevision(
-      rank: RevisionRank(signedDate: signedDate, isRevoked: revocation != nil, source: source, digest: digest),
+      rank: RevisionRank(signedDate: signedDate, isRevoked: isRevoked, source: source, digest: digest),
       environment: environment, transaction: transaction, originalTransaction: original, product: product, type: type,
       purchaseDate: purchaseDate, quantity: try quantity(fields))
     revision.originalPurchaseDate = try fields.milliseconds("originalPurchaseDate")
@@ -40,6 +43,12 @@ public enum ApplePayload {
       throw fields.failure("revocationPercentage", "must be 0 to 100000 thousandths of a percent")
     }
     revision.isUpgraded = fields.member("isUpgraded")?.bool ?? false
+    revision.items = items
+    if let info = fields.member("multiSeatInfo") {
+      revision.seats = Seats(
+        revoked: max(0, info["revokedSeatQuantity"]?.int64 ?? 0),
+        isAddition: fields.member("additionalTransactionReason") != nil)
+    }
     revision.ownershipType = fields.member("inAppOwnershipType")?.string
     let token = fields.member("appAccountToken")
     revision.accountToken = token?.string.flatMap { Account(token: $0) }
@@ -52,6 +61,24 @@ public enum ApplePayload {
     revision.storefront = fields.member("storefront")?.string
     if type == .autoRenewable, revision.expiresDate == nil { throw fields.failure("expiresDate", "is missing") }
     return revision
+  }
+
+  /// What was sold under a generic product, each SKU once: of two the one that is not revoked. A refund alone revokes
+  /// nothing: an item has a date for that.
+  private static func items(_ info: JSONView) throws(FieldFailure) -> [PurchasedItem] {
+    var items: [PurchasedItem] = []
+    for element in info["items"]?.elements ?? [] {
+      guard let sku = element["SKU"]?.string.flatMap({ ProductID($0) }) else { continue }
+      let item = PurchasedItem(
+        sku: sku,
+        revocationDate: try Fields(element, path: "advancedCommerceInfo.items").milliseconds("revocationDate"))
+      if let index = items.firstIndex(where: { $0.sku == sku }) {
+        if item.revocationDate == nil { items[index] = item }
+      } else {
+        items.append(item)
+      }
+    }
+    return items
   }
 
   /// Absent is 1, and some senders write the number as text.

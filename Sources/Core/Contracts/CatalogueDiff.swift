@@ -82,12 +82,14 @@ public struct CatalogueDiff: Sendable {
       return Change(entitlement: entitlement, step: step, before: states.before, after: states.after)
     }
     var credits: [CreditUnit: Int64] = [:]
-    for purchase in facts.purchases where before.isMissing(purchase) && purchase.type == .consumable {
+    for purchase in facts.purchases(after) where before.isMissing(purchase) && purchase.type == .consumable {
       guard let worth = after.credits(purchase.product, boughtAt: purchase.begins) else { continue }
-      credits[worth.unit, default: 0] += worth.amount * purchase.quantity
+      let whole = worth.amount * purchase.quantity
+      let refunded = purchase.isRevoked ? Booking.refund(of: whole, percentage: purchase.revocationPercentage) : 0
+      credits[worth.unit, default: 0] += whole - refunded
     }
     func waiting(_ catalogue: Catalogue) -> Set<ProductID> {
-      Set(facts.purchases.filter { catalogue.isMissing($0) }.map(\.product))
+      Set(facts.purchases(catalogue).filter { catalogue.isMissing($0) }.map(\.product))
     }
     return Account(
       environment: row.environment, account: row.account, changes: changes,

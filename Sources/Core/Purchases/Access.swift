@@ -37,9 +37,15 @@ public struct EntitlementState: Sendable, Hashable {
 public enum Access {
   /// All intervals, those of an entitlement side by side, in order of start, end and purchase.
   public static func intervals(_ facts: AccountFacts, _ catalogue: Catalogue) -> [AccessInterval] {
+    intervals(facts.purchases(catalogue), facts, catalogue)
+  }
+
+  /// - Parameter purchases: those of the facts, as the catalogue has them.
+  static func intervals(
+    _ purchases: [Purchase], _ facts: AccountFacts, _ catalogue: Catalogue
+  ) -> [AccessInterval] {
     var intervals: [AccessInterval] = []
     var stacked: [(Purchase, CatalogueProduct, CalendarDuration)] = []
-    let purchases = facts.purchases
     var index = 0
     while index < purchases.count {
       let chain = purchases[index].key.originalTransaction
@@ -151,7 +157,8 @@ public enum Access {
   }
 
   /// The periods of one chain. A later one ends an earlier one at its purchase date, whether it is paid, refunded or of a
-  /// product nobody knows, and whether or not `isUpgraded` is ever said: one level of a group is active at a time.
+  /// product nobody knows, and whether or not `isUpgraded` is ever said: one level of a group is active at a time. Only a
+  /// transaction that adds seats to a period goes on beside it.
   private static func add(
     _ chain: [Purchase], _ renewal: Renewal?, _ catalogue: Catalogue, _ intervals: inout [AccessInterval]
   ) {
@@ -160,8 +167,14 @@ public enum Access {
     let inGrace = renewal.flatMap { renewal in periods.lastIndex { $0.begins <= renewal.rank.signedDate } }
     for (index, period) in periods.enumerated() {
       guard var end = period.expires, let product = catalogue.product(period.product, as: period.type) else { continue }
-      if index == inGrace, let grace = renewal?.graceEnds { end = max(end, grace) }
-      if let next = periods[(index + 1)...].first(where: { $0.begins > period.begins }) { end = min(end, next.begins) }
+      if let inGrace, let grace = renewal?.graceEnds {
+        let last = periods[inGrace]
+        // With the last period all that goes on beside it.
+        if index == inGrace || last.transaction == period.transaction || last.adds(to: period) { end = max(end, grace) }
+      }
+      if let next = periods[(index + 1)...].first(where: { $0.begins > period.begins && !$0.adds(to: period) }) {
+        end = min(end, next.begins)
+      }
       add(period, product, from: period.begins, until: end, &intervals)
     }
   }

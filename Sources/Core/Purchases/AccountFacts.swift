@@ -51,7 +51,7 @@ public struct AccountFacts: Sendable, Hashable {
     }
     let before = purchases[found]
     guard before.rank < purchase.rank else { return Folded(isNewest: false, before: before) }
-    purchase.booking = before.booking
+    purchase.takeBookings(of: before)
     purchases[found] = purchase
     return Folded(isNewest: true, before: before)
   }
@@ -87,8 +87,20 @@ public struct AccountFacts: Sendable, Hashable {
     return gone
   }
 
-  public mutating func book(_ booking: Booking, of key: BusinessKey) {
-    if let index = place(of: key).found { purchases[index].booking = booking }
+  /// Notes what the ledger holds of a purchase that is kept under these keys: under the one where it is noted already, so
+  /// that it is never noted twice.
+  mutating func book(_ booking: Booking, of keys: [BusinessKey], sku: ProductID?) {
+    let places = keys.compactMap { place(of: $0).found }
+    if let sku {
+      for place in places {
+        guard let index = purchases[place].items.firstIndex(where: { $0.sku == sku }) else { continue }
+        purchases[place].items[index].booking = booking
+        return
+      }
+    }
+    if let index = places.first(where: { purchases[$0].booking != nil }) ?? places.first {
+      purchases[index].booking = booking
+    }
   }
 
   private func place(of key: BusinessKey) -> (found: Int?, insertion: Int) {

@@ -1,8 +1,11 @@
 extension AccountState {
   /// Posts the difference between what each consumable is worth now and what the ledger holds of it.
-  mutating func bookCredits(_ catalogue: Catalogue, _ rule: Rule) -> [AccountChange] {
+  mutating func bookCredits(
+    _ purchases: inout ResolvedPurchases, _ catalogue: Catalogue, _ rule: Rule
+  ) -> [AccountChange] {
     var changes: [AccountChange] = []
-    for purchase in facts.purchases where purchase.type == .consumable {
+    for (index, purchase) in purchases.purchases.enumerated()
+    where purchase.type == .consumable || purchase.booking != nil {
       var booking: Booking
       if let credits = catalogue.credits(purchase.product, boughtAt: purchase.begins) {
         booking = Booking(unit: credits.unit, worth: credits.amount * purchase.quantity, booked: 0)
@@ -18,13 +21,21 @@ extension AccountState {
       } else {
         continue
       }
-      let due =
-        purchase.isRevoked
-        ? booking.worth - Booking.refund(of: booking.worth, percentage: purchase.revocationPercentage) : booking.worth
+      let due: Int64
+      if purchase.type != .consumable {
+        // Booked by the catalogue's word, until Apple told another type.
+        due = 0
+      } else if purchase.isRevoked {
+        due = booking.worth - Booking.refund(of: booking.worth, percentage: purchase.revocationPercentage)
+      } else {
+        due = booking.worth
+      }
       guard due != booking.booked || purchase.booking != booking else { continue }
       let difference = due - booking.booked
       booking.booked = due
-      facts.book(booking, of: purchase.key)
+      let origin = purchases.origin(of: index)
+      facts.book(booking, of: origin.keys, sku: origin.sku)
+      purchases.purchases[index].booking = booking
       if difference != 0 {
         changes.append(.credit(post(difference, booking.unit, .store, purchase: purchase, rule: rule)))
       }

@@ -27,29 +27,25 @@ extension AccountState {
     _ statements: Statements, at instant: Instant, _ catalogue: Catalogue, isAnswered: Bool, byTransfer: Bool = false
   ) -> [AccountChange] {
     var rule = Rule.renewal
-    var reportedBefore: Purchase?
+    let wasHeld = isAnswered ? false : statements.reported.map { holds($0, catalogue) } ?? false
     for revision in statements.transactions {
       let folded = facts.fold(revision)
-      if revision.businessKey == statements.reported?.businessKey, let before = folded.before {
-        reportedBefore = before
-      }
       guard folded.isNewest else { continue }
-      if revision.revocationDate != nil {
+      if revision.rank.isRevoked {
         rule = .refund
       } else if rule != .refund {
-        rule = folded.before?.isRevoked == true ? .refundReversal : .purchase
+        rule = folded.before?.rank.isRevoked == true ? .refundReversal : .purchase
       }
     }
     for revision in statements.renewals { _ = facts.fold(revision) }
     if byTransfer { rule = .transfer }
-    var (changes, intervals) = settle(at: instant, catalogue, rule)
+    var (changes, purchases, intervals) = settle(at: instant, catalogue, rule)
     if let proof = statements.reportedProof, let reported = statements.reported, !isAnswered,
       !openPermits.contains(where: { $0.proof == proof })
     {
       let open = OpenPermit(
         proof: proof, key: reported.businessKey, transaction: reported.transaction, product: reported.product)
-      let wasHeld = reportedBefore.map { !isWorthless($0) && !isUnknown($0, catalogue) } ?? false
-      let permit = permit(open, wasHeld: wasHeld, intervals, at: max(clock, instant), catalogue)
+      let permit = permit(open, wasHeld: wasHeld, purchases, intervals, at: max(clock, instant), catalogue)
       if permit.status == .pending { openPermits.append(open) }
       changes.append(.permit(permit))
     }
@@ -61,7 +57,7 @@ extension AccountState {
     chain: OriginalTransactionID, at instant: Instant, _ catalogue: Catalogue
   ) -> [AccountChange] {
     var changes: [AccountChange] = []
-    for purchase in facts.remove(chain: chain) {
+    for purchase in facts.remove(chain: chain).flatMap({ $0.apart().map(\.purchase) }) {
       guard let booking = purchase.booking, booking.booked != 0 else { continue }
       changes.append(
         .credit(post(-booking.booked, booking.unit, .transfer, purchase: purchase, rule: .transfer)))
@@ -107,13 +103,36 @@ extension AccountState {
   /// Brings credits, published states and open permits to where the facts are.
   private mutating func settle(
     at instant: Instant, _ catalogue: Catalogue, _ rule: Rule
-  ) -> (changes: [AccountChange], intervals: [AccessInterval]) {
+  ) -> (changes: [AccountChange], purchases: ResolvedPurchases, intervals: [AccessInterval]) {
     let now = max(clock, instant)
-    var changes = bookCredits(catalogue, rule)
-    let intervals = Access.intervals(facts, catalogue)
+    var purchases = facts.resolved(catalogue)
+    var changes = bookCredits(&purchases, catalogue, rule)
+    let intervals = Access.intervals(purchases.purchases, facts, catalogue)
     changes += publish(intervals, at: now, rule)
-    if !openPermits.isEmpty { changes += answerOpenPermits(intervals, at: now, catalogue) }
+    if !openPermits.isEmpty { changes += answerOpenPermits(purchases, intervals, at: now, catalogue) }
     dueAt = nextChange(intervals, after: now)
-    return (changes, intervals)
+    return (changes, purchases, intervals)
+  }
+
+  /// Whether the account has what that statement is about already, by whatever statement.
+  private func holds(_ revision: TransactionRevision, _ catalogue: Catalogue) -> Bool {
+    let key = revision.businessKey
+    return facts.purchases(catalogue).contains {
+      $0.key.originalTransaction == key.originalTransaction
+        && ($0.key == key || $0.transaction == revision.transaction || revision.type == .untold && $0.isOneTime)
+        && !isWorthless($0) && !isUnknown($0, catalogue)
+    }
+  }
+
+  /// The first purchase among those that these statements are about that waits for a catalogue which knows it.
+  public func missing(_ revisions: [TransactionRevision], _ catalogue: Catalogue) -> Purchase? {
+    let purchases = facts.resolved(catalogue)
+    for revision in revisions {
+      for place in purchases.places(of: revision.businessKey)
+      where catalogue.isMissing(purchases.purchases[place]) {
+        return purchases.purchases[place]
+      }
+    }
+    return nil
   }
 }

@@ -14,6 +14,10 @@ extension AccountState {
     let live = intervals.filter { !$0.isRevoked && $0.end > lastTick }
     func withdraw(_ gone: PublishedEntitlement) {
       let hasRunOut = gone.state.endsAt.map { $0 <= lastTick } ?? false
+      guard hasRunOut || !endedByItself(gone, intervals, by: lastTick, rule) else {
+        changes.append(.entitlement(gone.entitlement, .expired, before: gone.state, after: .inactive, rule))
+        return
+      }
       // Time takes nothing away before its end: then another catalogue does.
       let cause = hasRunOut ? .time : rule == .time ? .catalogue : rule
       changes.append(
@@ -30,6 +34,7 @@ extension AccountState {
         changes.append(.entitlement(entitlement, .granted, before: .inactive, after: state, rule))
         after.append(PublishedEntitlement(entitlement: entitlement, state: state))
       case (let before?, nil): withdraw(before)
+      case (let before?, let state?) where isTakenAway(before.state, leaving: state, at: now, rule): withdraw(before)
       case (let before?, let state?):
         after.append(PublishedEntitlement(entitlement: entitlement, state: state))
         guard before.state != state else { break }
@@ -41,6 +46,30 @@ extension AccountState {
     for gone in left { withdraw(gone) }
     published = after
     return changes
+  }
+
+  /// Whether a refund, a transfer or an order took what was running, so that what is left of it has run out already. That is
+  /// a revocation and not a shorter time, whether or not a tick has gone by since.
+  private func isTakenAway(
+    _ before: EntitlementState, leaving after: EntitlementState, at now: Instant, _ rule: Rule
+  ) -> Bool {
+    guard rule == .refund || rule == .transfer || rule == .order, let end = after.endsAt, end <= now else {
+      return false
+    }
+    return now < before.endsAt ?? .distantFuture
+  }
+
+  /// Whether what stood as active for longer has, as it now turns out, run out by the last tick: grace that was taken back,
+  /// or a period that the next one had ended. No revocation, though it ends before the end that was published: consumers
+  /// count refunds by those.
+  private func endedByItself(
+    _ gone: PublishedEntitlement, _ intervals: [AccessInterval], by lastTick: Instant, _ rule: Rule
+  ) -> Bool {
+    guard rule == .renewal || rule == .purchase else { return false }
+    let last = intervals.filter {
+      $0.entitlement == gone.entitlement && $0.key?.originalTransaction == gone.state.originalTransaction
+    }.max { $0.end == $1.end ? !$0.isRevoked && $1.isRevoked : $0.end < $1.end }
+    return last.map { !$0.isRevoked && $0.end <= lastTick } ?? false
   }
 
   /// The next instant at which time alone changes what is published.

@@ -36,12 +36,12 @@ public struct AccountState: Sendable, Hashable {
 
   /// Whether something waits for a catalogue that knows more.
   public func isWaiting(for catalogue: Catalogue) -> Bool {
-    facts.purchases.contains { catalogue.isMissing($0) }
+    facts.purchases(catalogue).contains { catalogue.isMissing($0) }
   }
 
   /// A consumable that was booked is known, whatever later catalogues leave out.
   func isUnknown(_ purchase: Purchase, _ catalogue: Catalogue) -> Bool {
-    purchase.booking == nil && !catalogue.knows(purchase)
+    !purchase.isBooked && !catalogue.knows(purchase)
   }
 }
 

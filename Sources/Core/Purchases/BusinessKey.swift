@@ -5,9 +5,12 @@
 ///   charge can carry two transaction ids.
 /// - A one-time purchase (non-consumable, non-renewing): (original transaction). A restore mints a new transaction id.
 /// - A consumable, and a purchase of a type that we don't know: (transaction).
+///
+/// A period that was bought for several people has a transaction for each time that seats were added: (period, transaction).
 public struct BusinessKey: Sendable, Hashable, Comparable {
   public let originalTransaction: OriginalTransactionID
   /// `once`, `line:ITEM`, `date:MILLISECONDS`, `item:TRANSACTION` or `other:TRANSACTION`: unlike one another by their heads.
+  /// Behind that what only some statements about a purchase tell: `/seats:TRANSACTION`, `/items`.
   public let part: String
 
   public init(originalTransaction: OriginalTransactionID, part: String) {
@@ -21,16 +24,29 @@ public struct BusinessKey: Sendable, Hashable, Comparable {
   }
 }
 
-extension TransactionRevision {
-  public var businessKey: BusinessKey {
+extension BusinessKey {
+  init(
+    originalTransaction: OriginalTransactionID, _ type: ProductType, _ transaction: TransactionID, lineItem: String?,
+    purchased: Instant
+  ) {
     let part: String
     switch type {
-    case .autoRenewable:
-      part = webOrderLineItem.map { "line:\($0)" } ?? "date:\(purchaseDate.milliseconds)"
+    case .autoRenewable: part = lineItem.map { "line:\($0)" } ?? "date:\(purchased.milliseconds)"
     case .nonConsumable, .nonRenewing: part = "once"
     case .consumable: part = "item:\(transaction.text)"
     case .unknown: part = "other:\(transaction.text)"
     }
-    return BusinessKey(originalTransaction: originalTransaction, part: part)
+    self.init(originalTransaction: originalTransaction, part: part)
+  }
+}
+
+extension TransactionRevision {
+  public var businessKey: BusinessKey {
+    let key = BusinessKey(
+      originalTransaction: originalTransaction, type, transaction, lineItem: webOrderLineItem, purchased: purchaseDate)
+    guard seats != nil || !items.isEmpty else { return key }
+    return BusinessKey(
+      originalTransaction: originalTransaction,
+      part: key.part + (seats == nil ? "" : "/seats:\(transaction.text)") + (items.isEmpty ? "" : "/items"))
   }
 }

@@ -65,10 +65,10 @@ public struct Catalogue: Sendable, Hashable {
       : product(purchase.product, as: purchase.type) != nil
   }
 
-  /// Whether an unrevoked purchase waits for a catalogue that knows it. A consumable that was booked is known, whatever
-  /// later catalogues leave out.
+  /// Whether a purchase of which something is left waits for a catalogue that knows it. A consumable that was booked is
+  /// known, whatever later catalogues leave out.
   public func isMissing(_ purchase: Purchase) -> Bool {
-    !purchase.isRevoked && purchase.booking == nil && !knows(purchase)
+    !purchase.isTakenBack && !purchase.isBooked && !knows(purchase)
   }
 }
 

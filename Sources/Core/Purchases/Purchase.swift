@@ -15,13 +15,30 @@ public struct Purchase: Sendable, Hashable {
   public var revocationPercentage: Int64?
   /// Of a consumable: the credits that it came to, once the catalogue knew it.
   public var booking: Booking?
+  public var seats: Seats?
+  /// What was bought, where it was sold under a generic product.
+  public var items: [PurchasedItem]
 
   public var isRevoked: Bool { revocationDate != nil }
+
+  /// Whether what it says may belong to a purchase that other statements name.
+  var needsJoining: Bool { hasDetails || type == .untold }
+
+  /// Whether it says what receipts leave out of it.
+  var hasDetails: Bool { seats != nil || !items.isEmpty }
+
+  /// A consumable that some catalogue has known.
+  var isBooked: Bool { booking != nil && type == .consumable }
+
+  /// Revoked, and by Apple's word nothing of it is left: any revocation ends access, but of a consumable a share may stay.
+  public var isTakenBack: Bool {
+    isRevoked && (type != .consumable || (revocationPercentage ?? 100_000) >= 100_000)
+  }
 
   public init(
     key: BusinessKey, rank: RevisionRank, transaction: TransactionID, product: ProductID, type: ProductType,
     begins: Instant, expires: Instant? = nil, quantity: Int64 = 1, revocationDate: Instant? = nil,
-    revocationPercentage: Int64? = nil, booking: Booking? = nil
+    revocationPercentage: Int64? = nil, booking: Booking? = nil, seats: Seats? = nil, items: [PurchasedItem] = []
   ) {
     self.key = key
     self.rank = rank
@@ -34,20 +51,20 @@ public struct Purchase: Sendable, Hashable {
     self.revocationDate = revocationDate
     self.revocationPercentage = revocationPercentage
     self.booking = booking
+    self.seats = seats
+    self.items = items
   }
 
   public init(_ revision: TransactionRevision) {
-    let begins: Instant
-    switch revision.type {
-    case .nonConsumable, .nonRenewing:
-      begins = min(revision.originalPurchaseDate ?? revision.purchaseDate, revision.purchaseDate)
-    default: begins = revision.purchaseDate
-    }
+    // A restore carries a new date; of what may be one, the first counts.
+    let isOnce = revision.type == .nonConsumable || revision.type == .nonRenewing || revision.type == .untold
+    let first = isOnce ? revision.originalPurchaseDate ?? revision.purchaseDate : revision.purchaseDate
+    let begins = min(first, revision.purchaseDate)
     self.init(
       key: revision.businessKey, rank: revision.rank, transaction: revision.transaction, product: revision.product,
       type: revision.type, begins: begins, expires: revision.type == .autoRenewable ? revision.expiresDate : nil,
       quantity: revision.quantity, revocationDate: revision.revocationDate,
-      revocationPercentage: revision.revocationPercentage)
+      revocationPercentage: revision.revocationPercentage, seats: revision.seats, items: revision.items)
   }
 }
 

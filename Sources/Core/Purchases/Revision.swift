@@ -22,6 +22,9 @@ public enum ProductType: Sendable, Hashable {
     }
   }
 
+  /// Of what a receipt lists without its type.
+  public static let untold = ProductType.unknown("not told")
+
   public var apple: String {
     switch self {
     case .consumable: "Consumable"
@@ -80,6 +83,10 @@ public struct TransactionRevision: Sendable, Hashable {
   /// Thousandths of a percent (100000 is all of it); nil where Apple sent none.
   public var revocationPercentage: Int64?
   public var isUpgraded: Bool
+  /// nil where one person bought for themselves.
+  public var seats: Seats?
+  /// Each under its own SKU; empty where the product is what was bought.
+  public var items: [PurchasedItem]
   /// `PURCHASED`, `FAMILY_SHARED`, …, raw.
   public var ownershipType: String?
   /// The account that `appAccountToken` names, if it names one.
@@ -108,6 +115,7 @@ public struct TransactionRevision: Sendable, Hashable {
     self.purchaseDate = purchaseDate
     self.quantity = quantity
     self.isUpgraded = false
+    self.items = []
   }
 }
 

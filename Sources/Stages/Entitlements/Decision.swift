@@ -23,29 +23,26 @@ struct Decision {
     _ subject: Subject, _ statements: AccountState.Statements, byTransfer: Bool
   ) throws(FieldFailure) {
     let isAnswered = statements.reportedProof.map { self.isAnswered(subject.permitKey($0)) } ?? true
-    let unknown = unknownProducts(statements)
     let cause = Cause(
       event: sourceID, proof: statements.reportedProof ?? statements.transactions.first?.rank.digest,
       transaction: (statements.reported ?? statements.transactions.first)?.transaction)
     let (catalogue, now) = (catalogue, record.timestamp)
-    let isNew = try change(subject, cause) { state in
-      let isNew = unknown.filter { state.facts[$0.businessKey] == nil }
-      return (
-        state.apply(
-          statements, at: now, catalogue, isAnswered: isAnswered, byTransfer: byTransfer), isNew
-      )
+    let missing = try change(subject, cause) { state in
+      let new = statements.transactions.filter {
+        (!$0.items.isEmpty || !catalogue.knows(Purchase($0)))
+          && state.facts[$0.businessKey] == nil
+      }
+      let changes = state.apply(
+        statements, at: now, catalogue, isAnswered: isAnswered, byTransfer: byTransfer)
+      return (changes, new.isEmpty ? nil : state.missing(new, catalogue))
     }
     // It waits in the account's row. The copy is the alarm: a person must teach the catalogue.
-    if let revision = isNew.first {
+    if let missing {
       let reason =
-        "product \(revision.product.text) is not in the catalogue (version \(catalogue.version)) as "
-        + "\(revision.type.apple): the purchase waits for it"
+        "product \(missing.product.text) is not in the catalogue (version \(catalogue.version)) as "
+        + "\(missing.type.apple): the purchase waits for it"
       actions.append(.quarantine(reason: reason, alarm: nil))
     }
-  }
-
-  private func unknownProducts(_ statements: AccountState.Statements) -> [TransactionRevision] {
-    statements.transactions.filter { $0.revocationDate == nil && !catalogue.knows(Purchase($0)) }
   }
 
   mutating func remove(_ subject: Subject, _ chain: OriginalTransactionID, _ proof: String?) throws(FieldFailure) {
