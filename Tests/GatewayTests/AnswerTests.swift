@@ -147,6 +147,22 @@ struct AnswerTests {
     #expect(answer.json?["permits"]?.array?.first?["status"] == "finishable")
   }
 
+  @Test func accountWithWhatAppleSays() throws {
+    let gateway = try GatewayFixture()
+    let path = "/v1/accounts/Production/\(GatewayFixture.account)"
+    let sample = SampleTransaction("1", "pro.lifetime", .nonConsumable, signed: 10, purchased: 5)
+    var row = ChainRow(environment: .production, originalTransaction: try #require(OriginalTransactionID("1")))
+    row.account = Account(GatewayFixture.account)
+    _ = row.keep(ChainRow.Kept(part: "once", rank: sample.revision.rank, signed: sample.part()))
+    gateway.store.put(row.row)
+    #expect(try gateway.send("GET", path).json?["chains"] == nil)
+    #expect(try gateway.send("GET", path + "?chains=false").json?["chains"] == nil)
+    let answer = try gateway.send("GET", path + "?chains=true")
+    #expect(answer.json?["chains"]?.array?.map { $0["productId"]?.string } == ["pro.lifetime"])
+    #expect(answer.json?["chainsAreComplete"]?.bool == true)
+    #expect(try gateway.send("GET", path + "?chains=yes").json?["field"] == "chains")
+  }
+
   @Test func wrongNamesInThePath() throws {
     let gateway = try GatewayFixture()
     #expect(try gateway.send("GET", "/v1/accounts/production/u").json?["field"] == "environment")

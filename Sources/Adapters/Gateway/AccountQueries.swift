@@ -9,7 +9,10 @@ struct AccountQueries: Sendable {
   /// Entitlements and balances are as many as the catalogue has names; permits grow with the account's life.
   private static let maximumRows = 1000
 
-  func write(_ environment: Environment, _ account: Account, at instant: Instant) throws(StoreFailure) -> Answer {
+  /// - Parameter withChains: also what Apple says of each purchase.
+  func write(
+    _ environment: Environment, _ account: Account, at instant: Instant, withChains: Bool
+  ) throws(StoreFailure) -> Answer {
     // One that was merged into another is that other one now, and the answer names it.
     let account = try store.current(environment, account)
     let prefix: [Value] = [.text(environment.rawValue), .text(account.text)]
@@ -17,6 +20,7 @@ struct AccountQueries: Sendable {
     let entitlements = try store.rows(.entitlement, prefix: prefix, after: nil, limit: Self.maximumRows)
     let balances = try store.rows(.balance, prefix: prefix, after: nil, limit: Self.maximumRows)
     let permits = try store.rows(.permit, prefix: prefix, after: nil, limit: Self.maximumRows)
+    let chains = withChains ? try store.chains(environment, account, at: instant) : nil
     return .json(200) { json in
       json.field("environment", environment.rawValue)
       json.field("account", account.text)
@@ -46,6 +50,10 @@ struct AccountQueries: Sendable {
         })
       // More than the limit is told rather than cut in silence: each permit can be asked for by itself.
       json.field("permitsAreComplete", permits.count < Self.maximumRows)
+      if let chains {
+        json.field("chains", array: { json in for chain in chains.views { chain.write(&json) } })
+        json.field("chainsAreComplete", chains.areComplete)
+      }
     }
   }
 

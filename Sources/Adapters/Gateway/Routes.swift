@@ -108,8 +108,14 @@ struct Routes: Sendable {
   private func account(_ request: HTTPRequest) -> Answer {
     answering { () throws(Refusal) in
       let (environment, account, accounts) = try asked(request, accounts)
+      let withChains: Bool
+      switch request.queryValue("chains") {
+      case nil, "false": withChains = false
+      case "true": withChains = true
+      default: throw Refusal(.badRequest(field: "chains", "must be true or false"))
+      }
       return try stored { () throws(StoreFailure) in
-        try accounts.write(environment, account, at: clock.now())
+        try accounts.write(environment, account, at: clock.now(), withChains: withChains)
       }
     }
   }

@@ -60,6 +60,8 @@ public struct AccountView: Sendable {
   public var permits: [PermitRow]
   /// Products that the catalogue doesn't know and that purchases wait for.
   public var waitingFor: [ProductID]
+  /// What Apple says of each purchase; nil where it was not asked for.
+  public var chains: [ChainView]?
 
   /// By the catalogue in force at the instant, as far as the account has been settled by it.
   public init(_ row: AccountRow, permits: [PermitRow], history: CatalogueHistory, at instant: Instant) {
@@ -73,7 +75,7 @@ public struct AccountView: Sendable {
     self.permits = permits
     // What waits, waits now, whatever instant is asked for.
     let catalogue = history[row.catalogueVersion]?.catalogue ?? history.newest
-    waitingFor = Set(row.state.facts.purchases.filter { catalogue.isMissing($0) }.map(\.product)).sorted()
+    waitingFor = Set(row.state.facts.purchases(catalogue).filter { catalogue.isMissing($0) }.map(\.product)).sorted()
   }
 
   /// An account that nothing is known of.
@@ -122,6 +124,7 @@ public struct AccountView: Sendable {
         })
       json.field("permits", array: { json in for permit in permits { permit.write(&json) } })
       json.field("waitingFor", array: { json in for product in waitingFor { json.element(product.text) } })
+      if let chains { json.field("chains", array: { json in for chain in chains { chain.write(&json) } }) }
     }
   }
 }

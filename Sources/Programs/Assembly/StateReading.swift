@@ -15,12 +15,17 @@ public struct StateReading {
 
   /// An account in every environment that knows it, in one of them where it is named. One whose purchases have led to no
   /// event yet, since they wait or were over when they came, is known.
-  public func views(_ account: Account, in environment: Environment?, at instant: Instant) throws -> [AccountView] {
+  /// - Parameter withChains: also what Apple says of each purchase.
+  public func views(
+    _ account: Account, in environment: Environment?, at instant: Instant, withChains: Bool = false
+  ) throws -> [AccountView] {
     try Environment.allCases.filter { environment == nil || environment == $0 }.compactMap { candidate in
       // One that was merged into another is that other one now.
-      try reader.row(AccountRow.key(candidate, try reader.current(candidate, account))).map {
-        try reader.view($0, history: history, at: instant)
-      }
+      let account = try reader.current(candidate, account)
+      guard let row = try reader.row(AccountRow.key(candidate, account)) else { return nil }
+      var view = try reader.view(row, history: history, at: instant)
+      if withChains { view.chains = try reader.chains(candidate, account, at: instant).views }
+      return view
     }
   }
 

@@ -32,7 +32,7 @@ extension Verb {
     defer { reader.close() }
     let views = try StateReading(reader, history: try StageFactory(call.values, deployment).history(or: reader))
       .views(
-        account, in: try TrustSettings.environment(call.values), at: at)
+        account, in: try TrustSettings.environment(call.values), at: at, withChains: true)
     let asJSON = try call.values.flag(.json)
     for view in views {
       if asJSON { Output.bytes(view.json + [0x0a]) } else { print(view) }
@@ -65,6 +65,7 @@ extension Verb {
         "  permit \(row.permit.status.rawValue)  \(row.permit.content.rawValue)  \(row.permit.reason)  \(row.permit.proof)"
       )
     }
+    for chain in view.chains ?? [] { print(chain) }
     for product in view.waitingFor { Output.line("  waits for product \(product), which the catalogue does not know") }
   }
 
