@@ -116,6 +116,9 @@ import Testing
     let waiting = try program.run("state", "--account", account)
     #expect(waiting.status == 0, "\(waiting.errors)")
     #expect(waiting.output.contains("waits for product not.yet.known"))
+    #expect(waiting.output.contains("  purchase "), "\(waiting.output)")
+    let facts = try program.run("state", "--account", account, "--json").output
+    #expect(facts.contains(#""chains":[{"originalTransactionId":"#) && facts.contains(#""productId":"not.yet.known""#))
     #expect(try program.run("state", "--account", account, "--environment", "Production").status == 4)
     #expect(try program.run("state", "--account", "nobody", "--environment", "Sandbox").status == 4)
   }
