@@ -23,7 +23,9 @@ extension GoldenExamples {
     [gold.part(.transaction, .notification), goldInfo.part(.renewalInfo, .notification)]
   }
 
-  private func evidence(_ proof: Proof, judgedAt: Int64, signed: Int64, nested: JSON? = nil) -> JSON {
+  private func evidence(
+    _ proof: Proof, judgedAt: Int64, signed: Int64, nested: JSON? = nil, carries: Bool = false
+  ) -> JSON {
     var members: [(String, JSON)] = [
       ("verifier", .string("purchases-jws/1")), ("proof", .string(proof.digest)), ("judgedAt", .integer(judgedAt)),
       ("signedDate", .integer(signed)), ("chain", .string(SHA256.digest("chain").hex)),
@@ -38,6 +40,7 @@ extension GoldenExamples {
       ),
     ]
     if let nested { members.append(("nested", nested)) }
+    if carries { members.append(("proofText", .string(proof.jws))) }
     return .object(JSONObject(members))
   }
 
@@ -92,8 +95,8 @@ extension GoldenExamples {
     let coinsSigned: Int64 = 1_764_469_784_512
     let goldSigned: Int64 = 1_764_288_007_250
     let judged: Int64 = 1_764_288_007_901
-    // The forgery is not in the examples; only its digest is.
-    let forged = SHA256.digest(coins.jws.dropLast(2) + "AA").hex
+    let forgery = String(coins.jws.dropLast(2)) + "AA"
+    let forged = SHA256.digest(forgery).hex
     let nested = JSON.object(
       JSONObject([
         ("signedTransactionInfo", evidence(gold, judgedAt: judged, signed: goldSigned)),
@@ -104,7 +107,8 @@ extension GoldenExamples {
         PurchaseVerified(
           environment: environment, kind: .transaction, proof: coins.digest,
           signedDate: Instant(milliseconds: coinsSigned), parts: [coins.part(.transaction, .client)], notification: nil,
-          report: try coinsReport, evidence: evidence(coins, judgedAt: 1_764_469_785_302, signed: coinsSigned))),
+          report: try coinsReport,
+          evidence: evidence(coins, judgedAt: 1_764_469_785_302, signed: coinsSigned, carries: true))),
       "purchase.verified.v1.notification": .verified(
         PurchaseVerified(
           environment: environment, kind: .notification, proof: renewal.digest, signedDate: facts.signedDate,
@@ -120,7 +124,7 @@ extension GoldenExamples {
           evidence: .object(
             JSONObject([
               ("verifier", .string("purchases-jws/1")), ("proof", .string(forged)),
-              ("judgedAt", .integer(1_764_469_785_302)),
+              ("judgedAt", .integer(1_764_469_785_302)), ("proofText", .string(forgery)),
             ])))),
       "purchase.pending.v1": .pending(
         PurchasePending(

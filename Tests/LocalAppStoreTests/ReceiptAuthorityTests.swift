@@ -28,7 +28,8 @@ struct ReceiptAuthorityTests {
         apps: [.init(bundleID: "com.example")], receiptAnchors: TrustAnchors([("root", receipts.root.der)]),
         environments: isLocal ? [.xcode] : [.sandbox],
         localCertificates: isLocal ? PinnedCertificates([("xcode", receipts.localCertificate.der)]) : nil))
-    return judge.judge(receipt: Array(signed.utf8), device: device.flatMap { DeviceIdentifier($0) }, at: at)
+    return judge.judge(
+      receipt: Array(signed.utf8), device: device.flatMap { DeviceIdentifier($0).map { .identifier($0) } }, at: at)
   }
 
   @Test(arguments: [SignedData.Digest.sha1, .sha256], [false, true])

@@ -129,6 +129,37 @@ struct ReceiptStageTests {
     #expect(nobody.quarantined == ["bundleId: is missing in an authentic proof"] && nobody.events.isEmpty)
   }
 
+  /// By its evidence alone each event can be judged again, and yet a receipt of many chains doesn't make the topic explode.
+  @Test func eachEventCarriesTheReceiptWhereItsCopiesAreFew() throws {
+    for event in try decide(.paymentPurchased, data(two)).verified {
+      #expect(event.data.evidence["proofText"]?.string == two.base64 && event.data.evidence["stated"] == nil)
+    }
+    let many = TestReceipt(
+      purchases: (0..<60).map {
+        TestReceipt.period(
+          "\(2000 + $0)", of: "\(2000 + $0)", from: "2025-08-01T00:00:00Z",
+          until: "2025-09-01T00:00:00Z")
+      })
+    #expect(many.base64.utf8.count < 65_536 && many.base64.utf8.count * 61 > 262_144)
+    let told = try decide(.paymentPurchased, data(many, #","transactionId":"1""#))
+    #expect(told.verified.count == 61)
+    for event in told.verified {
+      #expect(event.data.evidence["proofText"] == nil)
+      #expect(event.data.evidence["proofNotCarried"]?.string == "its 61 copies are larger than 262144 bytes")
+    }
+    // Why the reported purchase is none of them: no other event needs it.
+    #expect(told.verified.compactMap { $0.data.evidence["stated"]?["transactionId"]?.string } == ["1"])
+    var forged = two
+    forged.form.signerCount = 0
+    #expect(
+      try decide(.paymentPurchased, data(forged)).rejected.first?.evidence["proofText"]?.string == forged.base64)
+    let device = TestReceipt.device
+    let other = try decide(.paymentPurchased, data(two, #","transactionId":"1000","deviceId":"\#(device)""#))
+    let evidence = try #require(other.rejected.first?.evidence)
+    #expect(evidence["receipt"]?["deviceHash"]?.string?.count == 40)
+    #expect(!String(decoding: evidence.bytes, as: UTF8.self).contains(device), "the hash is enough to judge again by")
+  }
+
   @Test func besideASignedTransactionAReceiptOnlyTells() throws {
     let store = TestStore.shared
     let jws = store.sign(TestStore.transaction())

@@ -27,7 +27,8 @@ struct TestReceipt {
   var base64: String { Base64.encode(bytes) }
 
   func verdict(_ judge: ProofJudge, device: String? = nil, at: Instant = TestStore.now) -> Verdict {
-    judge.judge(receipt: Array(base64.utf8), device: device.flatMap { DeviceIdentifier($0) }, at: at)
+    judge.judge(
+      receipt: Array(base64.utf8), device: device.flatMap { DeviceIdentifier($0) }.map { .identifier($0) }, at: at)
   }
 
   static func judge(_ environments: Set<Environment> = [.production, .sandbox]) throws -> ProofJudge {

@@ -112,7 +112,7 @@ public struct PurchaseVerified: Sendable, Hashable {
   }
 }
 
-/// Data of `purchase.rejected`: terminal. Nothing of the payload is in it.
+/// Data of `purchase.rejected`: terminal. Nothing of the payload is in it but the proof as it was sent, in the evidence.
 public struct PurchaseRejected: Sendable, Hashable {
   public var environment: Environment?
   public var proof: String

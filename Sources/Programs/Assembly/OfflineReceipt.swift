@@ -8,28 +8,43 @@ import PurchasesVerification
 public struct OfflineReceipt {
   private let judge: ProofJudge
   private let receipt: [UInt8]
-  private let device: DeviceIdentifier?
+  private let device: ReceiptDevice?
   private let at: Instant
   private let checksBundle: Bool
+  private let answer: AppStoreAnswer?
 
   /// - Parameter file: base64 text, or the receipt itself as devices keep it.
   public init(_ values: SettingValues, file: [UInt8], device: String?, at: Instant) throws(UsageError) {
-    self.at = at
-    receipt = Self.text(file)
-    if let device {
-      guard let known = DeviceIdentifier(device) else {
-        throw UsageError("--device-id: must be a UUID or up to \(DeviceIdentifier.maximumBytes) bytes in hex")
-      }
-      self.device = known
-    } else {
-      self.device = nil
+    try self.init(values, sent: Self.text(file), device: try device.map(Self.device), at: at)
+  }
+
+  static func device(_ text: String) throws(UsageError) -> ReceiptDevice {
+    guard let known = DeviceIdentifier(text) else {
+      throw UsageError("--device-id: must be a UUID or up to \(DeviceIdentifier.maximumBytes) bytes in hex")
     }
+    return .identifier(known)
+  }
+
+  /// - Parameters:
+  ///   - sent: as the app sent it.
+  ///   - accepted: of a recorded verdict: what its deployment took, where nobody says otherwise.
+  ///   - answer: what the App Store said of it, where that was recorded.
+  init(
+    _ values: SettingValues, sent: [UInt8], device: ReceiptDevice?, at: Instant, accepted: AcceptedProofs? = nil,
+    answer: AppStoreAnswer? = nil
+  ) throws(UsageError) {
+    self.at = at
+    self.device = device
+    self.answer = answer
+    receipt = sent
     let environment = try TrustSettings.environment(values)
     let bundles = values.texts(.bundleID)
     checksBundle = !bundles.isEmpty
     // Of which app the receipt says it is, for a check that was not asked for: it is then held against itself.
-    let apps = (bundles.isEmpty ? [Self.bundleID(unverified: receipt) ?? "none"] : bundles).map {
-      VerificationSettings.App(bundleID: $0, appAppleID: 0)
+    let said = Self.bundleID(answer) ?? Self.bundleID(unverified: receipt) ?? "none"
+    var apps = (bundles.isEmpty ? [said] : bundles).map { VerificationSettings.App(bundleID: $0, appAppleID: 0) }
+    if let accepted, bundles.isEmpty {
+      apps = accepted.apps.map { .init(bundleID: $0.bundleID, appAppleID: $0.appAppleID ?? 0) }
     }
     do {
       if let environment, environment.isSignedLocally {
@@ -41,16 +56,20 @@ public struct OfflineReceipt {
         judge = ProofJudge(
           try VerificationSettings(
             apps: apps, receiptAnchors: try TrustSettings.anchors(values) ?? AppleRoots.receipts,
-            environments: environment.map { [$0] } ?? [.production, .sandbox]))
+            environments: environment.map { [$0] } ?? accepted?.environments ?? [.production, .sandbox]))
       }
     } catch let error as UsageError { throw error } catch { throw UsageError("\(error)") }
   }
 
   public func run() -> (outcome: OfflineVerification.Outcome, json: [UInt8]) {
-    let verdict = judge.judge(receipt: receipt, device: device, at: at)
+    let verdict = verdict()
     var writer = JSONWriter(reserving: 4096)
     writer.object { OfflineVerification.write(verdict, checksBundle: checksBundle, &$0) }
     return (OfflineVerification.Outcome(verdict), writer.bytes + [0x0a])
+  }
+
+  func verdict(revocation: RevocationCheck? = nil) -> Verdict {
+    judge.judge(receipt: receipt, device: device, at: at, revocation: revocation, answer: answer)
   }
 
   /// Whether it is of the oldest kind, which has nothing in it that could be judged here.
@@ -63,9 +82,14 @@ public struct OfflineReceipt {
   }
 
   /// The text that a client sends. A sequence of a long or open length is no text.
-  private static func text(_ file: [UInt8]) -> [UInt8] {
+  static func text(_ file: [UInt8]) -> [UInt8] {
     if file.count > 1, file[0] == BERValue.Tag.sequence, file[1] >= 0x80 { return Array(Base64.encode(file).utf8) }
     return Files.withoutTrailingSpace(file)
+  }
+
+  private static func bundleID(_ answer: AppStoreAnswer?) -> String? {
+    guard case .given(let response) = answer, let environment = response.environment else { return nil }
+    return try? VerifyReceiptAnswer(parsing: response.body, from: environment).bundleID
   }
 
   private static func bundleID(unverified receipt: [UInt8]) -> String? {

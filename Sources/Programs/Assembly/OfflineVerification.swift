@@ -9,6 +9,8 @@ public struct OfflineVerification {
   private let bundles: [String]
   var checksBundle: Bool { !bundles.isEmpty }
   private let appAppleID: Int64?
+  /// Of a recorded verdict: what its deployment took, where nobody says otherwise.
+  private let accepted: AcceptedProofs?
   /// The settings but for the apps, which the proof names itself where nobody else does.
   private let settings: @Sendable ([VerificationSettings.App]) throws -> VerificationSettings
   /// Judges by what they hold a proof against: each remembers the chains that it has seen.
@@ -16,11 +18,12 @@ public struct OfflineVerification {
   /// More apps than anybody's proofs come from in one run.
   private static let rememberedJudges = 16
 
-  public init(_ values: SettingValues) throws(UsageError) {
+  public init(_ values: SettingValues, accepted: AcceptedProofs? = nil) throws(UsageError) {
     let environment = try TrustSettings.environment(values)
+    self.accepted = accepted
     bundles = values.texts(.bundleID)
     appAppleID = try values.number(.appAppleID, 1...Int64.max)
-    let environments: Set<Environment> = environment.map { [$0] } ?? [.production, .sandbox]
+    let environments = environment.map { [$0] } ?? accepted?.environments ?? [.production, .sandbox]
     if let environment, environment.isSignedLocally {
       let pinned = try TrustSettings.localAnchors(values, environment)
       settings = { try VerificationSettings(apps: $0, environments: environments, localCertificates: pinned) }
@@ -34,9 +37,10 @@ public struct OfflineVerification {
 
   private mutating func judge(for claims: Claims) throws(UsageError) -> ProofJudge {
     if let judge = judges[claims] { return judge }
-    let apps = (bundles.isEmpty ? [claims.bundleID ?? "none"] : bundles).map {
+    var apps = (bundles.isEmpty ? [claims.bundleID ?? "none"] : bundles).map {
       VerificationSettings.App(bundleID: $0, appAppleID: appAppleID ?? claims.appAppleID ?? 0)
     }
+    if let accepted, bundles.isEmpty { apps = accepted.apps }
     let judge: ProofJudge
     do { judge = ProofJudge(try settings(apps)) } catch { throw UsageError("\(error)") }
     if judges.count == Self.rememberedJudges { judges.removeAll() }
@@ -85,17 +89,20 @@ public struct OfflineVerification {
     }
   }
 
-  /// - Parameter proof: a compact JWS; white space at its end is passed over, for files end in a newline.
-  mutating func verdict(on proof: [UInt8], kind: ProofKind?, at: Instant) throws(UsageError) -> Verdict {
-    let proof = Files.withoutTrailingSpace(proof)
+  /// - Parameter proof: a compact JWS, as it was sent.
+  mutating func verdict(
+    on proof: [UInt8], kind: ProofKind?, source: RevisionSource = .client, at: Instant,
+    revocation: RevocationCheck? = nil
+  ) throws(UsageError) -> Verdict {
     let claims = Claims(unverified: proof, butBundles: !bundles.isEmpty, butID: appAppleID != nil)
-    return try judge(for: claims).judge(proof, expecting: kind, at: at)
+    return try judge(for: claims).judge(proof, expecting: kind, source: source, at: at, revocation: revocation)
   }
 
+  /// White space at the end of the proof is passed over, for files end in a newline.
   public mutating func run(
     _ proof: [UInt8], kind: ProofKind?, at: Instant, line: Line? = nil
   ) throws(UsageError) -> (outcome: Outcome, json: [UInt8]) {
-    let verdict = try verdict(on: proof, kind: kind, at: at)
+    let verdict = try verdict(on: Files.withoutTrailingSpace(proof), kind: kind, at: at)
     var writer = JSONWriter(reserving: 2048)
     writer.object { json in
       json.field("line", line?.number)

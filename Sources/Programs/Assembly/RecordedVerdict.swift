@@ -2,37 +2,21 @@ import PurchasesContracts
 import PurchasesCore
 import PurchasesCryptography
 import PurchasesJSON
-import PurchasesVerification
 
 /// A verdict that stands in the log, held against what its proof gets when it is judged again: with the time, the rules and the
 /// recorded answers of its evidence, and nobody asked.
 public struct RecordedVerdict {
-  /// The code of the list in `docs/verdicts.md`, or `verified`.
-  private let code: String
-  private let kind: ProofKind?
-  private let environment: String?
-  private let evidence: JSONView
-
-  /// What people are told that differs.
-  private struct Difference {
-    let field: String
-    let recorded: String
-    let judged: String
-  }
-
-  /// The report beside a proof can contradict it; the proof alone does not tell.
-  private static let ofReport: Set<String> = Set(
-    [ClaimFailure.environmentMismatch, .transactionMismatch, .originalTransactionMismatch, .productMismatch].map(
-      \.rawValue))
-  private static let revoked = "chain-revoked"
-
-  private let document: JSONDocument
+  /// The event's data.
+  let event: JSONView
+  let evidence: JSONView
+  /// The record as `purchases tail` prints it, where that was given.
+  let line: JSONView?
 
   /// - Parameter file: the data of a `purchase.verified` or `purchase.rejected` event, or an object that
   ///   holds it as `data`, or as `value` as `purchases tail` prints it.
   public init(file: [UInt8]) throws(UsageError) {
-    do { document = try JSONDocument(parsing: file) } catch { throw UsageError("--verdict: is not JSON: \(error)") }
-    let root = document.root
+    let root: JSONView
+    do { root = try JSONDocument(parsing: file).root } catch { throw UsageError("--verdict: is not JSON: \(error)") }
     let data = [root["data"], root["value"]].compactMap { $0 }.first { $0.kind == .object } ?? root
     guard data["nextTry"] == nil else {
       throw UsageError("--verdict: is a pending one, which is no verdict yet: there is nothing to judge again")
@@ -40,66 +24,67 @@ public struct RecordedVerdict {
     guard let evidence = data["evidence"], evidence.kind == .object, evidence["proof"]?.string != nil,
       evidence["judgedAt"]?.int64 != nil
     else { throw UsageError("--verdict: holds no evidence: it must be a purchase.verified or purchase.rejected event") }
+    event = data
     self.evidence = evidence
-    code = data["reason"]?.string ?? "verified"
-    kind = data["kind"]?.string.flatMap { ProofKind(rawValue: $0) }
-    environment = code == "verified" ? data["environment"]?.string : nil
+    line = root["headers"]?.kind == .array ? root : nil
   }
 
+  /// The code of the list in `docs/verdicts.md`, or `verified`.
+  var code: String { event["reason"]?.string ?? "verified" }
   var judgedAt: Instant { Instant(milliseconds: evidence["judgedAt"]?.int64 ?? 0) }
 
-  /// Judges the proof again. Agrees: the same proof, and the same of everything that the verdict says of it.
-  public func judge(
-    _ proof: [UInt8], by verification: inout OfflineVerification
-  ) throws(UsageError) -> (agrees: Bool, json: [UInt8]) {
-    let verdict = try verification.verdict(on: proof, kind: kind, at: judgedAt)
-    var differences: [Difference] = []
-    func hold(_ field: String, _ recorded: String?, _ judged: String?) {
-      guard recorded != judged else { return }
-      differences.append(Difference(field: field, recorded: recorded ?? "none", judged: judged ?? "none"))
-    }
-    let (judged, judgedEnvironment, again) = Self.told(verdict)
-    hold("proof", evidence["proof"]?.string, again["proof"]?.string)
-    hold("verifier", evidence["verifier"]?.string, again["verifier"]?.string)
-    hold("signedDate", evidence["signedDate"]?.int64.map(String.init), again["signedDate"]?.int64.map(String.init))
-    for field in ["chain", "anchor"] { hold(field, evidence[field]?.string, again[field]?.string) }
-    if let environment { hold("environment", environment, judgedEnvironment) }
-    let restsOn = restsOn
-    if restsOn == nil || judged != "verified" { hold("verdict", code, judged) }
-    var writer = JSONWriter()
-    writer.object { json in
-      json.field("agrees", differences.isEmpty)
-      json.field("recorded", code)
-      json.field("judged", judged)
-      json.field("restsOn", restsOn)
-      json.field(
-        "differences",
-        array: { json in
-          for difference in differences {
-            json.object { json in
-              json.field("field", difference.field)
-              json.field("recorded", difference.recorded)
-              json.field("judged", difference.judged)
-            }
-          }
-        })
-    }
-    return (differences.isEmpty, writer.bytes + [0x0a])
+  /// Whether the proof is a receipt, and no JWS.
+  public var isOfReceipt: Bool { evidence["verifier"]?.string?.hasPrefix("purchases-receipt/") ?? false }
+
+  func isProof(_ bytes: [UInt8]) -> Bool { SHA256.digest(bytes).hex == evidence["proof"]?.string }
+
+  /// The proof as its evidence carries it.
+  public var carriedProof: [UInt8]? { evidence["proofText"]?.utf8 }
+
+  /// Why it carries none.
+  public var whyNotCarried: String {
+    evidence["proofNotCarried"]?.string ?? "it was written by a version that did not carry it"
   }
 
-  /// What was recorded beside the proof and decided the verdict. The proof alone is authentic then.
-  private var restsOn: String? {
-    if Self.ofReport.contains(code) { return "the report that came with the proof" }
-    guard code == Self.revoked else { return nil }
-    let told = evidence["revocation"]?.elements.contains { $0["answer"]?.string == "revoked" } ?? false
-    return told ? "the responder's recorded answer" : nil
+  /// The proof that a file holds: what was sent stands in it as it is, with a newline behind it, or in the bytes that base64
+  /// was made of.
+  public func proof(file: [UInt8]) -> [UInt8] {
+    let trimmed = Files.withoutTrailingSpace(file)
+    guard isOfReceipt else { return isProof(file) ? file : trimmed }
+    return [file, trimmed].first { isProof($0) } ?? OfflineReceipt.text(file)
   }
 
-  private static func told(_ verdict: Verdict) -> (code: String, environment: String?, evidence: JSON) {
-    switch verdict {
-    case .verified(let proof): ("verified", proof.environment.rawValue, proof.evidence)
-    case .rejected(let proof): (proof.reason.code, nil, proof.evidence)
-    case .pending(let proof): ("pending:" + proof.reason.rawValue, nil, proof.evidence)
+  /// The record that the verdict is on; only what `purchases tail` prints names it.
+  var origin: Coordinates? {
+    guard let line else { return nil }
+    var headers: [String: String] = [:]
+    for header in line["headers"]?.elements ?? [] {
+      if let name = header["name"]?.string, let value = header["value"]?.string { headers[name] = value }
     }
+    guard let topic = headers["ce_origintopic"], let partition = headers["ce_originpartition"].flatMap({ Int32($0) }),
+      let offset = headers["ce_originoffset"].flatMap({ Int64($0) })
+    else { return nil }
+    return Coordinates(topic: topic, partition: partition, offset: offset)
+  }
+
+  /// The proof as the record holds it that the verdict is on; nil where that is not in the log, or another.
+  public func proof(in deployment: Deployment) throws -> [UInt8]? {
+    guard let origin, deployment.logIsThere else { return nil }
+    let log = try deployment.openLog()
+    defer { log.close() }
+    let reader = try log.reader()
+    defer { reader.close() }
+    guard let stored = try reader.read(origin.topicPartition, from: origin.offset, max: 1).first,
+      stored.coordinates == origin, let value = stored.record.value,
+      let type = (try? Envelope(reading: stored.record))?.type,
+      let event = try? ReceivedEvent(type: type, data: value)
+    else { return nil }
+    let texts: [String?] =
+      switch event {
+      case .payment(let payment): [payment.signedTransaction, payment.appReceipt]
+      case .notified(let notified): [notified.signedPayload]
+      default: []
+      }
+    return texts.compactMap { $0.map { Array($0.utf8) } }.first { isProof($0) }
   }
 }

@@ -2,7 +2,8 @@ import PurchasesCore
 import PurchasesCryptography
 import PurchasesJSON
 
-/// What a verdict rests on. Anyone with the proof, the anchors and this can judge again and must come to the same.
+/// What a verdict rests on. Anyone with the anchors and this can judge again and must come to the same: a stage puts the proof
+/// beside it (``CarriedProof``).
 struct Evidence {
   /// Changes whenever the same proof could get another verdict than before.
   static let verifier = "purchases-jws/2"
@@ -20,6 +21,8 @@ struct Evidence {
   var receipt: JSON?
   /// Of the oldest receipts: what the App Store said.
   var verifyReceipt: JSON?
+  /// Of a proof that is another deployment's: what this one takes.
+  var accepted: JSON?
 
   init(judgedAt: Instant) { self.judgedAt = judgedAt }
 
@@ -35,6 +38,7 @@ struct Evidence {
       members.append(("revocation", revocation))
     }
     if let receipt { members.append(("receipt", receipt)) }
+    if let accepted { members.append(("accepted", accepted)) }
     if let verifyReceipt { members.append(("verifyReceipt", verifyReceipt)) }
     if !nested.isEmpty {
       members.append(("nested", .object(JSONObject(nested.map { ($0.member, $0.evidence) }))))

@@ -107,6 +107,7 @@ extension ProofJudge {
     var inner = Evidence(judgedAt: asked.at)
     defer { evidence.nested.append((path, inner.json)) }
     do throws(Halt) {
+      let asked = Asked(source: asked.source, at: asked.at, revocation: asked.revocation?.inside(path))
       let opened = try open(bytes, asked, evidence: &inner)
       let proof = try verified(opened, expecting: kind, asked, evidence: &inner)
       guard proof.environment == bodies.environment else { throw .claim(.nestedEnvironmentMismatch) }

@@ -7,11 +7,11 @@ extension ProofJudge {
   /// Judges an app receipt. As total as the judging of a JWS.
   /// - Parameters:
   ///   - receipt: base64 text, as it was sent.
-  ///   - device: of whom the receipt must be; nil leaves that unasked.
+  ///   - device: whose the receipt must be; nil leaves that unasked.
   ///   - revocation: what is known of it; nil where nobody was asked.
   ///   - answer: what `verifyReceipt` said of a receipt of the oldest kind; nil where nobody was asked.
   public func judge(
-    receipt: [UInt8], device: DeviceIdentifier? = nil, source: RevisionSource = .client, at: Instant,
+    receipt: [UInt8], device: ReceiptDevice? = nil, source: RevisionSource = .client, at: Instant,
     revocation: RevocationCheck? = nil, answer: AppStoreAnswer? = nil
   ) -> Verdict {
     let asked = Asked(source: source, at: at, revocation: revocation)
@@ -21,11 +21,11 @@ extension ProofJudge {
     evidence.verifier = Evidence.receiptVerifier
     do throws(Halt) {
       return .verified(try verified(receipt, digest, device, answer, asked, &evidence))
-    } catch { return Self.ended(error, evidence) }
+    } catch { return ended(error, evidence) }
   }
 
   private func verified(
-    _ receipt: [UInt8], _ digest: String, _ device: DeviceIdentifier?, _ answer: AppStoreAnswer?, _ asked: Asked,
+    _ receipt: [UInt8], _ digest: String, _ device: ReceiptDevice?, _ answer: AppStoreAnswer?, _ asked: Asked,
     _ evidence: inout Evidence
   ) throws(Halt) -> VerifiedProof {
     let bytes: [UInt8]
@@ -48,12 +48,13 @@ extension ProofJudge {
     }
     let environment = try check(content, isLocal: isLocal)
     let date = try date(content, chain, &evidence)
-    evidence.receipt = Self.told(content, signed, isDeviceChecked: device != nil)
+    let hash = device?.hash(for: content)
+    evidence.receipt = Self.told(content, signed, device, hash: hash)
     let parts: [(part: SignedPart, revision: TransactionRevision)]
     do {
       parts = try content.parts(digest: digest, environment: environment, signed: date, source: asked.source)
     } catch { throw .field(error) }
-    if let device { try check(device, content) }
+    if let device { try check(device, hash, content) }
     try checkFuture(date, asked.at)
     return VerifiedProof(
       kind: .appReceipt, environment: environment, signedDate: date, digest: digest, parts: parts.map(\.part),
@@ -108,22 +109,26 @@ extension ProofJudge {
     return date
   }
 
-  private func check(_ device: DeviceIdentifier, _ content: AppReceipt) throws(Halt) {
-    guard let opaque = content.opaque else { throw .claim(.missingField, "opaque value") }
-    guard let hash = content.hash else { throw .claim(.missingField, "hash") }
-    guard SHA1.digest(device.bytes + opaque + content.bundleIDBytes) == hash else { throw .claim(.deviceMismatch) }
+  private func check(_ device: ReceiptDevice, _ hash: [UInt8]?, _ content: AppReceipt) throws(Halt) {
+    guard content.opaque != nil else { throw .claim(.missingField, "opaque value") }
+    guard let own = content.hash else { throw .claim(.missingField, "hash") }
+    if case .unrecorded = device { return }
+    guard hash == own else { throw .claim(.deviceMismatch) }
   }
 
   /// What the receipt declares of itself, for the evidence.
-  private static func told(_ content: AppReceipt, _ signed: SignedData, isDeviceChecked: Bool) -> JSON {
+  private static func told(
+    _ content: AppReceipt, _ signed: SignedData, _ device: ReceiptDevice?, hash: [UInt8]?
+  ) -> JSON {
     var members: [(String, JSON)] = [
       ("digest", .string(signed.digest.rawValue)), ("purchases", .integer(Int64(content.purchases.count))),
       (
         "unknownAttributes",
         .integer(Int64(content.unknownCount + content.purchases.reduce(0) { $0 + $1.unknownCount }))
       ),
-      ("device", .string(isDeviceChecked ? "checked" : "not-asked")),
+      ("device", .string(device == nil ? "not-asked" : "checked")),
     ]
+    if let hash { members.append(("deviceHash", .string(Hex.encode(hash)))) }
     if let version = content.version { members.append(("applicationVersion", .string(version))) }
     if let version = content.originalVersion { members.append(("originalApplicationVersion", .string(version))) }
     if let date = content.expirationDate { members.append(("expirationDate", .integer(date.milliseconds))) }

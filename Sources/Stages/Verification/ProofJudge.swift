@@ -29,12 +29,14 @@ public struct ProofJudge: Sendable {
     do throws(Halt) {
       let opened = try open(proof, asked, evidence: &evidence)
       return .verified(try verified(opened, expecting: expected, asked, evidence: &evidence))
-    } catch { return Self.ended(error, evidence) }
+    } catch { return ended(error, evidence) }
   }
 
-  static func ended(_ halt: Halt, _ evidence: Evidence) -> Verdict {
+  func ended(_ halt: Halt, _ evidence: Evidence) -> Verdict {
+    var evidence = evidence
     switch halt {
     case .refused(let reason, let field):
+      if reason.isOfSettings { evidence.accepted = settings.accepted.json }
       let explanation = field.map { "\(reason.explanation.dropLast()): \($0)." } ?? reason.explanation
       return .rejected(
         RejectedProof(

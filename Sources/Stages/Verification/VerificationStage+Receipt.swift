@@ -1,6 +1,7 @@
 import PurchasesContracts
 import PurchasesCore
 import PurchasesCryptography
+import PurchasesJSON
 
 extension VerificationStage {
   /// A payment with an app receipt. The receipt speaks of every purchase that the device knows; each chain of them goes to
@@ -10,6 +11,7 @@ extension VerificationStage {
   func receipt(
     _ verdict: Verdict, _ payment: PaymentReported, _ context: Context, isBeside: Bool
   ) -> [Action] {
+    let sent = payment.appReceipt ?? ""
     let received = ReceivedRecord(context.event, data: context.data)
     let report =
       isBeside
@@ -25,34 +27,43 @@ extension VerificationStage {
       return pending(proof, report, stated: payment.environment, context)
     case .rejected(var proof):
       proof.digest = name ?? proof.digest
-      return actions(.rejected(proof), report, stated: payment.environment, isBeside ? context.aside : context)
+      return actions(
+        .rejected(proof).carrying(sent), report, stated: payment.environment, isBeside ? context.aside : context)
     case .verified(let proof):
       if let environment = payment.environment, environment != proof.environment {
         let mismatch = ClaimFailure.environmentMismatch
         let rejected = RejectedProof(
           reason: .claim(mismatch), field: nil, digest: name ?? proof.digest, explanation: mismatch.explanation,
-          evidence: proof.evidence)
-        return actions(.rejected(rejected), report, stated: environment, isBeside ? context.aside : context)
+          evidence: proof.evidence.with((StatedPurchase.name, StatedPurchase(payment).json)))
+        return actions(
+          .rejected(rejected).carrying(sent), report, stated: environment, isBeside ? context.aside : context)
       }
-      return chains(proof, isBeside ? nil : payment, report, name, context)
+      return chains(proof, sent, isBeside ? nil : payment, report, name, context)
     }
   }
 
   private func chains(
-    _ proof: VerifiedProof, _ payment: PaymentReported?, _ report: Report, _ name: String?, _ context: Context
+    _ proof: VerifiedProof, _ sent: String, _ payment: PaymentReported?, _ report: Report, _ name: String?,
+    _ context: Context
   ) -> [Action] {
-    let match = payment.flatMap { payment in Self.match(payment, proof.purchases) }
+    let match = payment.flatMap { payment in StatedPurchase(payment).match(payment.type, proof.purchases) }
     var order: [OriginalTransactionID] = []
     var members: [OriginalTransactionID: [Int]] = [:]
     for (index, purchase) in proof.purchases.enumerated() {
       if members[purchase.originalTransaction] == nil { order.append(purchase.originalTransaction) }
       members[purchase.originalTransaction, default: []].append(index)
     }
-    func event(_ digest: String, _ parts: [SignedPart], _ report: Report) -> VerifiedEvent {
+    // A receipt with nothing in it is as good as any, and the purchase that it was sent for is not in this one.
+    let isUnmatched = order.isEmpty || (payment != nil && match == nil)
+    let evidence = proof.evidence.with(
+      CarriedProof.member(sent, copies: order.count + (isUnmatched ? 1 : 0)))
+    func event(
+      _ digest: String, _ parts: [SignedPart], _ report: Report, _ evidence: JSON
+    ) -> VerifiedEvent {
       .verified(
         PurchaseVerified(
           environment: proof.environment, kind: .appReceipt, proof: digest, signedDate: proof.signedDate, parts: parts,
-          notification: nil, report: report, evidence: proof.evidence))
+          notification: nil, report: report, evidence: evidence))
     }
     var actions: [Action] = []
     for original in order {
@@ -60,17 +71,18 @@ extension VerificationStage {
       let key = ReceivedRecord.key(proof.environment, original)
       let parts = indices.map { proof.parts[$0] }
       if let match, indices.contains(match) {
-        actions.append(context.emit(event(name ?? proof.parts[match].digest, parts, report), key: key))
+        actions.append(context.emit(event(name ?? proof.parts[match].digest, parts, report, evidence), key: key))
       } else if let newest = indices.max(by: { proof.purchases[$0].purchaseDate < proof.purchases[$1].purchaseDate }) {
         let other = Self.report(report, of: proof.purchases[newest])
-        actions.append(context.aside.emit(event(proof.parts[newest].digest, parts, other), key: key))
+        actions.append(context.aside.emit(event(proof.parts[newest].digest, parts, other, evidence), key: key))
       }
     }
-    // A receipt with nothing in it is as good as any, and the purchase that it was sent for is not in this one.
-    if order.isEmpty || (payment != nil && match == nil) {
+    if isUnmatched {
       let received = ReceivedRecord(context.event, data: context.data)
+      // Why none of its purchases is the reported one.
+      let unmatched = payment.map { evidence.with((StatedPurchase.name, StatedPurchase($0).json)) } ?? evidence
       let key = report.account.map { ReceivedRecord.key(proof.environment, $0) } ?? received.key
-      actions.append(context.aside.emit(event(name ?? proof.digest, [], report), key: key))
+      actions.append(context.aside.emit(event(name ?? proof.digest, [], report, unmatched), key: key))
     }
     return actions
   }
@@ -82,20 +94,5 @@ extension VerificationStage {
     return Report(
       type: report.type, account: report.account, attempt: report.attempt, product: purchase.product,
       transaction: purchase.transaction)
-  }
-
-  /// The purchase that the report is about. A restored one has a new transaction id on the device, so that there its first
-  /// transaction or its product will do.
-  private static func match(_ payment: PaymentReported, _ purchases: [TransactionRevision]) -> Int? {
-    let possible = purchases.indices.filter { index in
-      (payment.product ?? purchases[index].product) == purchases[index].product
-        && (payment.originalTransaction ?? purchases[index].originalTransaction)
-          == purchases[index].originalTransaction
-    }
-    if let found = possible.first(where: { purchases[$0].transaction == payment.transaction }) { return found }
-    guard payment.type == .paymentRestored, payment.product != nil || payment.originalTransaction != nil else {
-      return nil
-    }
-    return possible.max { purchases[$0].purchaseDate < purchases[$1].purchaseDate }
   }
 }

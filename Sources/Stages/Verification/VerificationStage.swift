@@ -118,7 +118,7 @@ public struct VerificationStage: Stage {
     var receipt: Verdict?
     if let bytes, fault == nil {
       receipt = judge.judge(
-        receipt: bytes, device: payment.device, source: .client, at: context.time,
+        receipt: bytes, device: payment.device.map { .identifier($0) }, source: .client, at: context.time,
         revocation: RevocationCheck(now: context.moment.now, answer: context.facts.answer), answer: answer)
     }
     guard let proof = payment.signedTransaction else {
@@ -130,12 +130,14 @@ public struct VerificationStage: Stage {
     var verdict = judge.judge(
       proof, expecting: .transaction, source: .client, at: context.time,
       revocation: RevocationCheck(now: context.moment.now, answer: context.facts.answer))
-    if case .verified(let verified) = verdict, let mismatch = Self.mismatch(payment, verified) {
+    let said = StatedPurchase(payment)
+    if case .verified(let verified) = verdict, let mismatch = said.mismatch(verified) {
       verdict = .rejected(
         RejectedProof(
           reason: .claim(mismatch), field: nil, digest: verified.digest, explanation: mismatch.explanation,
-          evidence: verified.evidence))
+          evidence: verified.evidence.with((StatedPurchase.name, said.json))))
     }
+    verdict = verdict.carrying(proof)
     guard let receipt else {
       let own = actions(verdict, report, stated: payment.environment, context)
       return own + (fault.map { [.quarantine(reason: $0, alarm: nil)] } ?? [])
@@ -150,27 +152,13 @@ public struct VerificationStage: Stage {
     return own + beside
   }
 
-  /// What the sender says of a purchase must be what Apple says: a report that contradicts its own proof is of no use to
-  /// whoever acts on it.
-  private static func mismatch(_ payment: PaymentReported, _ verified: VerifiedProof) -> ClaimFailure? {
-    if let environment = payment.environment, environment != verified.environment { return .environmentMismatch }
-    if let transaction = payment.transaction, transaction != verified.transaction?.transaction {
-      return .transactionMismatch
-    }
-    if let original = payment.originalTransaction, original != verified.originalTransaction {
-      return .originalTransactionMismatch
-    }
-    if let product = payment.product, product != verified.transaction?.product { return .productMismatch }
-    return nil
-  }
-
   private func notification(_ notified: StoreNotified, _ context: Context) -> [Action] {
     let source: RevisionSource = notified.isBackfill ? .backfill : .notification
     let proof = notified.signedPayload
     let verdict = judge.judge(
       proof, expecting: .notification, source: source, at: context.time,
       revocation: RevocationCheck(now: context.moment.now, answer: context.facts.answer))
-    return actions(verdict, Report(type: .storeNotified), stated: nil, context)
+    return actions(verdict.carrying(proof), Report(type: .storeNotified), stated: nil, context)
   }
 
   func actions(_ verdict: Verdict, _ report: Report, stated: Environment?, _ context: Context) -> [Action] {
