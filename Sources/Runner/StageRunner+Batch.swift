@@ -50,26 +50,29 @@ extension StageRunner {
     return due
   }
 
-  /// Cut before each record whose needs ask for everything before it in its partition to be in the store.
+  /// Parts of a batch that are committed one after the other. A record whose needs ask for everything before it in its
+  /// partition to be in the store begins the partition's next part; what other partitions have stays together.
   private func segments(of records: [StoredRecord]) -> [[Incoming]] {
     let reader = RecordReader(stage, settings.topics)
     var segments: [[Incoming]] = []
-    var segment: [Incoming] = []
-    segment.reserveCapacity(records.count)
-    var partitions: Set<TopicPartition> = []
+    var places: [TopicPartition: Int] = [:]
+    // Records of one partition come in runs: its place is looked up once for each.
+    var current: (partition: TopicPartition, place: Int?)?
     for incoming in Cores.map(records, { reader.read($0) }) {
       let partition = incoming.coordinates.topicPartition
-      if stage.beginsBatch(incoming), partitions.contains(partition) {
-        segments.append(segment)
-        segment = []
-        partitions = []
+      if current?.partition != partition {
+        if let last = current { places[last.partition] = last.place }
+        current = (partition, places[partition])
       }
-      segment.append(incoming)
-      if segment.count == 1 || segment[segment.count - 2].coordinates.topicPartition != partition {
-        partitions.insert(partition)
+      var place = current?.place ?? 0
+      if current?.place != nil, stage.beginsBatch(incoming) { place += 1 }
+      current?.place = place
+      if place == segments.count {
+        segments.append([])
+        if place == 0 { segments[0].reserveCapacity(records.count) }
       }
+      segments[place].append(incoming)
     }
-    if !segment.isEmpty { segments.append(segment) }
     return segments
   }
 

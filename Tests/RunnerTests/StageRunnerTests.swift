@@ -298,6 +298,111 @@ import Testing
     }
   }
 
+  /// Writes accounts that are due, and answers how many there are where it is asked to.
+  private struct CountingStage: Stage {
+    var name: StageName { .entitlements }
+    var inputs: [Topic] { [.owned] }
+
+    private func isQuestion(_ record: Incoming) -> Bool { record.stored.record.value == Array("how many".utf8) }
+    func beginsBatch(_ record: Incoming) -> Bool { isQuestion(record) }
+
+    func needs(_ record: Incoming, _ facts: any Facts) -> [Need] {
+      guard isQuestion(record) else { return [] }
+      return [.due(partition: record.coordinates.partition, upTo: .distantFuture, limit: 100)]
+    }
+
+    func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
+      let partition = record.coordinates.partition
+      if isQuestion(record) {
+        let count = needs(record, facts).flatMap { facts.rows($0) }.count
+        let answer = Outgoing(
+          topic: .entitlements, key: "\(partition)", type: .creditAdded, data: Array("\(count)".utf8))
+        return [.emit(answer)]
+      }
+      guard let account = Account("\(partition)-\(record.coordinates.offset)") else { return [] }
+      let row = AccountRow(
+        environment: .sandbox, account: account, partition: partition, version: 0, catalogueVersion: "1",
+        isWaiting: false, state: AccountState(dueAt: Instant(milliseconds: 1)))
+      return [.write(.put(row.row))]
+    }
+  }
+
+  /// A search of the store comes behind what its own partition brought before; the other partitions are no reason for a
+  /// transaction more.
+  @Test func aSearchBeginsItsPartitionsNextPartAndNoOtherOnes() throws {
+    let bench = try RunnerBench()
+    let log = FaultyLog(bench.log, faults: [:])
+    try bench.run(CountingStage(), on: log)
+    let without = log.commitsSoFar
+    let contents = [["a", "a", "how many", "a", "how many"], ["a", "how many"], ["how many", "a", "a", "how many"]]
+    let headers = Envelope(id: "x", source: "/tests", type: .factNoted).headers
+    try bench.publish(
+      contents.enumerated().flatMap { partition, values in
+        values.map {
+          ProducedRecord(
+            topic: bench.topics.name(.owned), partition: Int32(partition),
+            record: Record(key: nil, value: Array($0.utf8), headers: headers, timestamp: bench.clock.now()))
+        }
+      })
+    try bench.run(CountingStage(), on: log)
+    var answers: [String: [String]] = [:]
+    for stored in try bench.records(.entitlements) {
+      let key = String(decoding: stored.record.key ?? [], as: UTF8.self)
+      answers[key, default: []].append(String(decoding: stored.record.value ?? [], as: UTF8.self))
+    }
+    #expect(answers == ["0": ["2", "3"], "1": ["1"], "2": ["0", "2"]])
+    // One that joining takes, and as many parts as the partition has that asks most often behind records of its own.
+    #expect(log.commitsSoFar - without <= 1 + 3)
+  }
+
+  /// The stage that a running loop is handed takes over from the next batch on.
+  @Test func aStageIsReplacedWhileTheLoopRuns() throws {
+    struct Naming: Stage {
+      let word: String
+      var name: StageName { .entitlements }
+      var inputs: [Topic] { [.owned] }
+      func decide(_ record: Incoming, _ facts: any Facts, _ moment: Moment) -> [Action] {
+        [.emit(Outgoing(topic: .entitlements, key: "k", type: .creditAdded, data: Array(word.utf8)))]
+      }
+    }
+    let bench = try RunnerBench()
+    let source = StageSource()
+    let stop = StopSignal()
+    let runner = StageRunner(
+      stage: Naming(word: "first"), source: source, log: bench.log, store: bench.store, settings: bench.settings(),
+      clock: bench.clock, logger: Logger(clock: bench.clock, minimum: .error), metrics: bench.metrics)
+    let handed = Box(runner)
+    let worker = Worker<RunnerFailure?>(name: "stage") {
+      do throws(RunnerFailure) {
+        try handed.value.run(until: stop)
+        return nil
+      } catch { return error }
+    }
+    defer {
+      stop.set()
+      _ = worker.wait()
+    }
+    func words(_ count: Int) throws -> [String] {
+      let watch = Stopwatch()
+      while true {
+        let words = try bench.records(.entitlements).map { String(decoding: $0.record.value ?? [], as: UTF8.self) }
+        if words.count >= count { return words }
+        try #require(watch.seconds < 60)
+        stop.wait(milliseconds: 5)
+      }
+    }
+    try bench.publish(.owned, [(key: "k", value: "1")])
+    #expect(try words(1) == ["first"])
+    source.replace(by: Naming(word: "between"))
+    source.replace(by: Naming(word: "second"))
+    // What is polled at this moment may be the first one's still: the loop has come round when another batch was done.
+    try bench.publish(.owned, [(key: "k", value: "2")])
+    _ = try words(2)
+    try bench.publish(.owned, [(key: "k", value: "3")])
+    let all = try words(3)
+    #expect(all.last == "second" && !all.contains("between"))
+  }
+
   @Test func theClockComesAfterARecordThatWaitsBehindANewerOne() throws {
     let bench = try RunnerBench()
     let name = bench.topics.name(.received)

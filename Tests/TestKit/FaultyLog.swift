@@ -23,6 +23,8 @@ public final class FaultyLog: EventLog {
   }
 
   public var openFaults: Int { faults.withLock { $0.count } }
+  /// How often a worker committed, those that failed included.
+  public var commitsSoFar: Int { commits.withLock { $0 } }
 
   fileprivate func nextFault() -> CommitFault? {
     let number = commits.withLock { count in
