@@ -135,6 +135,14 @@ struct BadInputTests {
     }
   }
 
+  @Test func aStandingThatIsNoneIsRefused() throws {
+    let example = String(decoding: try SchemaFolder.example("purchase.owned.v1.notification"), as: UTF8.self)
+    let broken = example.replacing(#""standing":"copy""#, with: #""standing":"newest""#)
+    #expect(throws: FieldFailure("parts.standing", "must be superseded or copy")) {
+      try OwnedEvent(type: .purchaseOwned, data: Array(broken.utf8))
+    }
+  }
+
   @Test func eventsOfAnotherTopicAreNotTaken() throws {
     let data = try SchemaFolder.example("clock.ticked.v1")
     #expect(throws: FieldFailure.self) { try ReceivedEvent(type: .clockTicked, data: data) }

@@ -23,6 +23,15 @@ extension GoldenExamples {
     [gold.part(.transaction, .notification), goldInfo.part(.renewalInfo, .notification)]
   }
 
+  /// A period that a newer statement had told before, and renewal info that had come before.
+  private var overtakenParts: [SignedPart] {
+    zip(goldParts, [SignedPart.Standing.superseded, .copy]).map { part, standing in
+      var part = part
+      part.standing = standing
+      return part
+    }
+  }
+
   private func evidence(
     _ proof: Proof, judgedAt: Int64, signed: Int64, nested: JSON? = nil, carries: Bool = false
   ) -> JSON {
@@ -158,7 +167,7 @@ extension GoldenExamples {
         PurchaseOwned(
           environment: environment, account: ann, basis: .token, originalTransaction: try id("2000000912345601"),
           proof: renewal.digest, signedDate: facts.signedDate, notification: facts,
-          report: Report(type: .storeNotified), parts: goldParts)),
+          report: Report(type: .storeNotified), parts: overtakenParts)),
       "purchase.transferred.v1": transferred(under: bob, [pro.part(.transaction, .client)]),
       "purchase.transferred.v1.from": transferred(under: ann, []),
       "purchase.unowned.v1": .unowned(

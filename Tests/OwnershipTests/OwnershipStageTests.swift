@@ -189,6 +189,21 @@ import Testing
     #expect(share.chain?.account == Account("u1"))
   }
 
+  /// A restore as the account that the owner was merged into takes nothing from anybody, and so damps nothing.
+  @Test func whoWasMergedDoesNotPullAtTheirOwn() {
+    let bench = Bench(
+      OwnershipSettings(restorePolicy: .transfer, restoreDamping: CalendarDuration(milliseconds: 1_000)))
+    _ = bench.feed(pro().reported(by: "guest"), at: 100)
+    _ = bench.feed(order(.merge(into: Account("known")!), "guest"), key: "Production/guest", at: 110)
+    #expect(
+      gist(bench.feed(pro().reported(by: "known", as: .paymentRestored), at: 120))
+        == ["Production/guest guest>known claim 0", "Production/known guest>known claim 1 reported"])
+    #expect(bench.chain?.ownership.movedAt == nil)
+    #expect(
+      gist(bench.feed(pro().reported(by: "u2", as: .paymentRestored), at: 130))
+        == ["Production/known known>u2 claim 0", "Production/u2 known>u2 claim 1 reported"])
+  }
+
   @Test func twoAccountsThatPullBackAndForthAreDamped() throws {
     let bench = Bench(
       OwnershipSettings(restorePolicy: .transfer, restoreDamping: CalendarDuration(milliseconds: 1_000)))

@@ -68,6 +68,18 @@ import Testing
     #expect(again.errors == "purchases: --to exp: the folder is not empty\n")
   }
 
+  @Test(arguments: ["a day", "P0D", "P1H"])
+  func aDampingThatIsNoDurationIsRefused(_ text: String) throws {
+    let program = try Tool()
+    try program.write("catalogue.json", Tool.catalogue)
+    let (status, _, errors) = try finish(
+      program, ["run", "--until-idle", "--restore-damping", text] + Tool.stageOptions)
+    #expect(status == 2)
+    #expect(
+      errors == "purchases: --restore-damping: must be an ISO 8601 duration as P1D or PT12H, or 0 for none\n",
+      "\(errors)")
+  }
+
   @Test func aTopicThatIsNoneIsToldTheOnesThatAre() throws {
     let result = try Tool().run("tail", "nope")
     #expect(result.status == 2)

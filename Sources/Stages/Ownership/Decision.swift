@@ -148,8 +148,12 @@ struct Decision {
 
   /// Lays a claim to a chain. What it answers to whoever doesn't get it now and may ask again: a reason.
   private func claim(_ chain: inout Chain, _ account: Account, source: String, isRestore: Bool) -> String? {
+    // A claimant that was merged into this account is this account: who has the purchase already doesn't move it.
+    let claimant = chain.row.ownership.claimant.flatMap {
+      aliases.resolve(chain.row.environment, $0) == account ? $0 : nil
+    }
     let isHeard = chain.row.ownership.claim(
-      Ownership.Claim(account: account, source: source), at: record.timestamp, isRestore: isRestore,
+      Ownership.Claim(account: claimant ?? account, source: source), at: record.timestamp, isRestore: isRestore,
       isRestorable: chain.row.isRestorable, settings.rules)
     return isHeard ? nil : Permit.Reason.movedRecently
   }
