@@ -9,6 +9,8 @@ public struct Receipt: Sendable, Hashable {
   public let offset: Int64
   /// By which its permit is asked (`GET /v1/permits/…`); nil for events that no permit answers.
   public let permit: String?
+  /// By which its answer is asked (`GET /v1/answers/…`): of a claim or a spend.
+  public let request: String?
 
   init(_ received: ReceivedRecord, _ coordinates: Coordinates) {
     id = received.id
@@ -16,6 +18,7 @@ public struct Receipt: Sendable, Hashable {
     partition = coordinates.partition
     offset = coordinates.offset
     permit = received.permit
+    request = received.request?.name
   }
 }
 

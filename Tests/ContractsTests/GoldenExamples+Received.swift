@@ -29,9 +29,13 @@ extension GoldenExamples {
           operatorName: "kim@example.com", reason: "support case 4711"))
     }
     order("access.ordered.v1", 31, .grant(try id("pro"), until: try instant("2025-12-31T00:00:00Z")))
-    order("access.ordered.v1.revoke", 32, .revoke(try id("pro")))
+    order("access.ordered.v1.revoke", 32, .revoke(try id("pro"), until: nil))
     order("access.ordered.v1.transfer", 33, .transfer(try id("9123456789012345678"), to: bob))
     order("access.ordered.v1.merge", 34, .merge(into: bob))
+    order(
+      "access.ordered.v1.revoke-until", 35, .revoke(try id("pro"), until: try instant("2025-12-24T00:00:00Z")))
+    order("access.ordered.v1.reverse", 36, .reverse(orderID: "order-35"))
+    order("access.ordered.v1.adjust", 37, .adjust(try id("coins"), amount: -20))
     examples["operator.acted.v1"] = .operatorActed(
       OperatorActed(
         actID: "act-2025-11-30-1", operatorName: "kim@example.com", reason: "catalogue 2025-11 had left out gold",

@@ -186,6 +186,11 @@ extension GoldenExamples {
         AccountFact(
           environment: environment, account: bob, outcome: .anotherAccount, reason: "another-account",
           proof: coins.digest, report: bobs)),
+      "fact.noted.v1.owned.handed-on": .noted(
+        AccountFact(
+          environment: environment, account: bob, outcome: .handedOn, via: [ann],
+          orderedAt: try instant("2025-11-30T08:00:00Z"),
+          fact: FactNoted(type: .accessOrdered, data: try SchemaFolder.example("access.ordered.v1")))),
       "fact.noted.v1.owned.nothing-bought": .noted(
         AccountFact(
           environment: environment, account: ann, outcome: .nothingBought, reason: nil, proof: receiptPurchase,

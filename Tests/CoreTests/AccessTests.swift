@@ -166,8 +166,8 @@ import Testing
       facts.fold(ManualOrder(entitlement: gold, kind: kind, at: Instant(milliseconds: instant), orderID: id))
     }
     let steps = [
-      order("o1", .revoke, at: 3000), order("o2", .grant(until: Instant(milliseconds: 5000)), at: 4000),
-      order("o3", .revoke, at: 4500), order("o1", .revoke, at: 4600),
+      order("o1", .revoke(until: nil), at: 3000), order("o2", .grant(until: Instant(milliseconds: 5000)), at: 4000),
+      order("o3", .revoke(until: nil), at: 4500), order("o1", .revoke(until: nil), at: 4600),
     ]
     #expect(steps == [true, true, true, false])
     for (instant, holds) in [(2999, true), (3000, false), (3999, false), (4000, true), (4499, true), (4500, false)] {

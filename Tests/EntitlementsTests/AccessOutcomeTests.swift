@@ -117,7 +117,8 @@ import Testing
     world.notify(period("1", 100, 9000), "N1", "SUBSCRIBED", at: 100)
     for (id, entitlement) in [("o1", "gold"), ("o2", "member")] {
       let order = AccessOrdered(
-        environment: .production, account: Account(a)!, order: .revoke(EntitlementID(entitlement)!), orderID: id,
+        environment: .production, account: Account(a)!, order: .revoke(EntitlementID(entitlement)!, until: nil),
+        orderID: id,
         operatorName: "op", reason: "ticket")
       world.feed(VerifiedEvent(fact: .ordered(order)), key: "Production/\(a)", at: 500)
     }
@@ -129,7 +130,8 @@ import Testing
     let world = World()
     world.notify(period("1", 100, 400), "N1", "SUBSCRIBED", at: 100)
     let order = AccessOrdered(
-      environment: .production, account: Account(a)!, order: .revoke(EntitlementID("gold")!), orderID: "o1",
+      environment: .production, account: Account(a)!, order: .revoke(EntitlementID("gold")!, until: nil),
+      orderID: "o1",
       operatorName: "op", reason: "ticket")
     world.feed(VerifiedEvent(fact: .ordered(order)), key: "Production/\(a)", at: 500)
     #expect(gists(world.feed(period("1", 100, 400), by: a, at: 600)).last == "finishable none")

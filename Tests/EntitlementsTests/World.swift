@@ -77,6 +77,19 @@ final class World {
       key: "\(sample.environment.rawValue)/\(sample.original)", at: at)
   }
 
+  /// Puts an event into `owned`, as ownership would have.
+  func owned(_ event: OwnedEvent, at milliseconds: Int64) {
+    let envelope = Envelope(
+      id: "owned-\(records.count)", source: "/purchases/ownership", type: event.type,
+      time: Instant(milliseconds: milliseconds))
+    _ = forward(
+      ProducedRecord(
+        topic: topics.name(.owned),
+        record: Record(
+          key: Array(event.key.utf8), value: event.data, headers: envelope.headers,
+          timestamp: Instant(milliseconds: milliseconds))))
+  }
+
   private func forward(_ produced: ProducedRecord) -> [StoredRecord] {
     let stored = places.place(produced)
     guard produced.topic == topics.name(.owned) else {
@@ -94,7 +107,7 @@ final class World {
     var events: [StoredRecord] = []
     for record in entitlements.records(stored, actions) {
       let out = places.place(record)
-      // What one tick leaves to the next.
+      // What one tick leaves to the next, and one account hands on to another.
       if record.topic == topics.name(.owned) {
         events += take(out)
         continue
@@ -109,6 +122,8 @@ final class World {
 
   /// Orders that entitlements sent back to the beginning of the pipeline.
   private(set) var returned: [StoredRecord] = []
+  /// How many of them went through the pipeline again.
+  var cameRound = 0
 
   private func note(_ actions: [Action]) {
     for action in actions {

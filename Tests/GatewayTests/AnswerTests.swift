@@ -91,6 +91,82 @@ struct AnswerTests {
     #expect(try gateway.send("POST", "/v1/events?wait=1", GatewayFixture.purchased("3")).status == 202)
   }
 
+  private func spent(_ asked: String, outcome: String = "done", account: String = GatewayFixture.account, name: String)
+    -> Row
+  {
+    AnswerRow(
+      kind: "spend", outcome: AnswerRow.Outcome(rawValue: outcome) ?? .done, reason: "spent", asked: asked, version: 7,
+      source: "purchases.owned/0/1", recordedAt: Instant(milliseconds: 1000)
+    ).row(RowKey(.answer, [.text("Production"), .text(account), .text(name)]))
+  }
+
+  private func spend(_ amount: Int, _ key: String) -> String {
+    #"{"type":"credit.spend.requested","environment":"Production","account":"\#(GatewayFixture.account)","#
+      + #""unit":"coins","amount":\#(amount),"idempotencyKey":"\#(key)"}"#
+  }
+
+  @Test func aSpendIsAnsweredAndAConflictIsTold() throws {
+    let gateway = try GatewayFixture()
+    let sent = try gateway.send("POST", "/v1/events", spend(30, "key 1/2"))
+    #expect(sent.status == 202 && sent.json?["request"] == "spend:key 1/2" && sent.json?["permitUrl"] == nil)
+    let path = try #require(sent.json?["answerUrl"]?.string)
+    #expect(try gateway.send("GET", path).json?["outcome"] == "pending")
+    gateway.store.put(spent("coins 30", name: "spend:key 1/2"))
+    let answer = try gateway.send("GET", path)
+    #expect(answer.status == 200 && answer.json?["outcome"] == "done" && answer.json?["asked"] == "coins 30")
+    #expect(answer.json?["version"]?.int64 == 7 && answer.json?["conflict"] == nil)
+    let same = try gateway.send("POST", "/v1/events?wait=20", spend(30, "key 1/2"))
+    #expect(same.status == 202 && same.json?["answer"]?["outcome"] == "done")
+    // Another amount under the key: stable, however it is asked, and the answer is that to the first.
+    for _ in 0..<2 {
+      let other = try gateway.send("POST", "/v1/events?wait=20", spend(31, "key 1/2"))
+      #expect(other.status == 409 && other.json?["answer"]?["asked"] == "coins 30" && other.json?["conflict"] != nil)
+      let url = try #require(other.json?["answerUrl"]?.string)
+      let asked = try gateway.send("GET", url)
+      #expect(asked.status == 409 && asked.json?["outcome"] == "done" && asked.json?["conflict"] != nil)
+    }
+    gateway.store.fail(StoreFailure(.unavailable, "down"))
+    #expect(try gateway.send("POST", "/v1/events?wait=1", spend(1, "k")).status == 202)
+    #expect(try gateway.send("GET", path).status == 503)
+  }
+
+  @Test func aMergedAccountIsStillAnswered() throws {
+    let gateway = try GatewayFixture()
+    let path = "/v1/answers/Production/\(GatewayFixture.account)/spend:k"
+    for (account, into) in [(GatewayFixture.account, "u2"), ("u2", "u3")] {
+      gateway.store.put(Row(RowKey(.alias, [.text("Production"), .text(account)]), [.text(into)]))
+    }
+    #expect(try gateway.send("GET", path).json?["outcome"] == "pending")
+    gateway.store.put(spent("coins 1", account: "u3", name: "from:\(GatewayFixture.account)/spend:k"))
+    #expect(try gateway.send("GET", path).json?["asked"] == "coins 1")
+    // What the account answered itself comes first.
+    gateway.store.put(spent("coins 2", name: "spend:k"))
+    #expect(try gateway.send("GET", path).json?["asked"] == "coins 2")
+    #expect(try gateway.send("GET", "/v1/answers/Production/u9/x").json?["outcome"] == "pending")
+    #expect(try gateway.send("GET", "/v1/answers/Production/u9/\(String(repeating: "x", count: 2000))").status == 400)
+  }
+
+  @Test func aLedgerIsReadLineByLine() throws {
+    let gateway = try GatewayFixture()
+    let path = "/v1/accounts/Production/\(GatewayFixture.account)/ledger"
+    #expect(try gateway.send("GET", path).json?["lines"]?.array == [])
+    for (entry, debit, credit, amount, version) in [
+      ("spend:a", "account", "spent", 80, 4), ("5/2", "store", "account", 100, 2), ("5/9", "account", "store", 100, 9),
+    ] as [(String, String, String, Int64, Int64)] {
+      gateway.store.put(
+        Row(
+          RowKey(.ledger, [.text("Production"), .text(GatewayFixture.account), .text("coins"), .text(entry)]),
+          [.text(debit), .text(credit), .integer(amount), .integer(version), .integer(version * 1000)]))
+    }
+    let lines = try #require(try gateway.send("GET", path).json?["lines"]?.array)
+    #expect(lines.map { $0["amount"]?.int64 } == [100, -80, -100])
+    #expect(lines.map { $0["balance"]?.int64 } == [100, 20, -80])
+    #expect(lines.map { $0["counterpart"]?.string } == ["store", "spent", "store"])
+    let rest = try gateway.send("GET", path + "?after=2").json?["lines"]?.array
+    #expect(rest?.map { $0["balance"]?.int64 } == [20, -80])
+    #expect(try gateway.send("GET", path + "?after=x").status == 400)
+  }
+
   @Test func tooManyWaitersAreAnsweredAtOnce() throws {
     let gateway = try GatewayFixture(maxWaiters: 2)
     let path = "/v1/permits/Production/u/x?wait=25"
@@ -143,7 +219,7 @@ struct AnswerTests {
     let entitlements = answer.json?["entitlements"]?.array ?? []
     #expect(entitlements.map { $0["entitlement"]?.string } == ["ended", "going", "lasting"])
     #expect(entitlements.map { $0["active"]?.bool } == [false, true, true])
-    #expect(answer.json?["balances"]?.array == [["unit": "coins", "amount": .integer(-80)]])
+    #expect(answer.json?["balances"]?.array == [["unit": "coins", "amount": .integer(-80), "debt": .integer(80)]])
     #expect(answer.json?["permits"]?.array?.first?["status"] == "finishable")
   }
 

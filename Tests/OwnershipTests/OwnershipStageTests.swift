@@ -82,7 +82,10 @@ import Testing
       PurchaseClaimed(
         environment: .production, account: Account("u1")!, originalTransaction: OriginalTransactionID("1")!,
         attempt: "a"))
-    #expect(gist(bench.feed(VerifiedEvent(fact: claim), at: 300)) == ["Production/u1 owned claim 1"])
+    #expect(
+      gist(bench.feed(VerifiedEvent(fact: claim), at: 300)) == [
+        "Production/u1 owned claim 1", "Production/u1 noted purchase.claimed owner",
+      ])
     #expect(bench.chain?.unownedSince == nil)
     // Known now: what has no token goes to the bound account.
     #expect(gist(bench.feed(pro(signed: 12).notified("N3", "ANY"))) == ["Production/u1 owned claim 1"])
@@ -432,7 +435,10 @@ import Testing
     let bench = Bench()
     _ = bench.feed(pro().reported(by: "u1"))
     let transfer = order(.transfer(OriginalTransactionID("1")!, to: Account("u2")!))
-    #expect(gist(bench.feed(transfer)) == ["Production/u1 u1>u2 order 0", "Production/u2 u1>u2 order 1"])
+    #expect(
+      gist(bench.feed(transfer)) == [
+        "Production/u1 u1>u2 order 0", "Production/u2 u1>u2 order 1", "Production/u1 noted access.ordered passed",
+      ])
     #expect(bench.feed(transfer).map(\.key) == ["Production/u1"])
     #expect(bench.chain?.account == Account("u2"))
     // Not the owner's to give any more.

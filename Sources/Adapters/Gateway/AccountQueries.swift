@@ -39,7 +39,9 @@ struct AccountQueries: Sendable {
           for row in balances {
             json.object { json in
               json.field("unit", row.key.values[2].text)
-              json.field("amount", row["amount"].integer)
+              let amount = row["amount"].integer ?? 0
+              json.field("amount", amount)
+              json.field("debt", amount < 0 ? -max(amount, -.max) : 0)
             }
           }
         })
@@ -54,6 +56,18 @@ struct AccountQueries: Sendable {
         json.field("chains", array: { json in for chain in chains.views { chain.write(&json) } })
         json.field("chainsAreComplete", chains.areComplete)
       }
+    }
+  }
+
+  /// Lines of a greater version than `after`, as many as an answer holds.
+  func ledger(_ environment: Environment, _ account: Account, after: Int64) throws(StoreFailure) -> Answer {
+    let lines = try store.ledger(environment, account).filter { $0.version > after }
+    let page = lines.prefix(Self.maximumRows)
+    return .json(200) { json in
+      json.field("environment", environment.rawValue)
+      json.field("account", account.text)
+      json.field("lines", array: { json in for line in page { json.object { line.write(&$0) } } })
+      json.field("next", lines.count > page.count ? page.last?.version : nil)
     }
   }
 

@@ -20,6 +20,7 @@ struct EventIntake: Sendable {
       return Self.refusal(error, bytes: request.body.count)
     }
     if let failure = deliver([received], request)[0] { return Self.undelivered(failure) }
+    if let request = received.request { return asked(request, received, waitSeconds: waitSeconds) }
     var permit: PermitRow?
     if waitSeconds > 0, let permits, let environment = received.permitEnvironment, let account = received.event.account,
       let proof = received.permit
@@ -35,6 +36,23 @@ struct EventIntake: Sendable {
     return answer
   }
 
+  /// 202 with the answer, if it has come; 409 where something else was asked under the same name before.
+  private func asked(_ request: AskedRequest, _ received: ReceivedRecord, waitSeconds: Double) -> Answer {
+    var found: AnswerRow?
+    if waitSeconds > 0, let permits {
+      // The event is durable whatever the store says: its trouble must not turn a 202 into a failure.
+      found = try? permits.answer(request.environment, request.account, request.name, waitSeconds: waitSeconds)
+    }
+    let isConflict = found?.isConflict(with: request.asked) ?? false
+    var answer = Answer.json(isConflict ? 409 : 202) { json in
+      Self.write(received, &json)
+      if isConflict { json.field("conflict", AnswerText.conflict) }
+      if let found { json.field("answer", object: { found.write(&$0) }) }
+    }
+    answer.accepted = 1
+    return answer
+  }
+
   private static func read(_ bytes: [UInt8]) throws(FieldFailure) -> ReceivedRecord {
     try ReceivedRecord(line: bytes, allowing: EventType.reported)
   }
@@ -44,6 +62,11 @@ struct EventIntake: Sendable {
     json.field("proof", received.permit)
     if let environment = received.permitEnvironment, let account = received.event.account, let proof = received.permit {
       json.field("permitUrl", PathText.join(["v1", "permits", environment.rawValue, account.text, proof]))
+    }
+    if let request = received.request {
+      json.field("request", request.name)
+      let path = PathText.join(["v1", "answers", request.environment.rawValue, request.account.text, request.name])
+      json.field("answerUrl", "\(path)?asked=\(PathText.escape(request.asked))")
     }
   }
 
@@ -189,13 +212,18 @@ struct EventIntake: Sendable {
   }
 }
 
+enum AnswerText {
+  static let conflict =
+    "something else was asked under the same name before, and this is the answer to that"
+}
+
 enum PathText {
   /// An absolute path with every byte escaped that isn't unreserved, so that any identifier is one segment.
   static func join(_ segments: [String]) -> String {
     segments.map { "/" + escape($0) }.joined()
   }
 
-  private static func escape(_ segment: String) -> String {
+  static func escape(_ segment: String) -> String {
     let hex = Array("0123456789ABCDEF".utf8)
     var bytes: [UInt8] = []
     for byte in segment.utf8 {

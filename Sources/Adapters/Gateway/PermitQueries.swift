@@ -4,11 +4,21 @@ import PurchasesCore
 import PurchasesJSON
 import Synchronization
 
+/// What may be waited for.
+protocol Awaited {
+  /// A final answer doesn't change any more.
+  var isPending: Bool { get }
+}
+
+extension AnswerRow: Awaited {
+  /// Until there is a final one there is none.
+  var isPending: Bool { false }
+}
+
 /// A permit as it stands in the store.
-struct PermitRow {
+struct PermitRow: Awaited {
   let row: Row
 
-  /// Terminal answers don't change any more; a pending one is worth waiting on.
   var isPending: Bool { row["status"].text == "pending" }
 
   func write(_ json: inout JSONWriter) {
@@ -23,7 +33,7 @@ struct PermitRow {
   }
 }
 
-/// Reads permits, waiting for them where asked.
+/// Reads permits and answers, waiting for them where asked.
 final class PermitQueries: Sendable {
   private let store: any StoreReader
   private let settings: Gateway.Settings
@@ -88,9 +98,18 @@ final class PermitQueries: Sendable {
   /// A device signs the same transaction anew at every launch at most; a thousand launches is more than any keeps open.
   private static let maximumProofsOfATransaction = 1000
 
-  private func repeated(
-    _ seconds: Double, _ read: () throws(StoreFailure) -> PermitRow?
-  ) throws(StoreFailure) -> PermitRow? {
+  /// The answer to a spend, a claim or an order.
+  func answer(
+    _ environment: Environment, _ account: Account, _ request: String, waitSeconds: Double
+  ) throws(StoreFailure) -> AnswerRow? {
+    try repeated(waitSeconds) { () throws(StoreFailure) in
+      try store.answer(environment, account, request)
+    }
+  }
+
+  private func repeated<Found: Awaited>(
+    _ seconds: Double, _ read: () throws(StoreFailure) -> Found?
+  ) throws(StoreFailure) -> Found? {
     var found = try read()
     guard seconds > 0, found?.isPending ?? true, enter() else { return found }
     defer { waiters.withLock { $0 -= 1 } }

@@ -38,6 +38,10 @@ struct Routes: Sendable {
       return ("/v1/permits?transaction", admitted(request) { reading(request) { permitByTransaction(request) } })
     case ("permits", 5):
       return ("/v1/permits", admitted(request) { reading(request) { permitByProof(request) } })
+    case ("answers", 5):
+      return ("/v1/answers", admitted(request) { reading(request) { requestAnswer(request) } })
+    case ("accounts", 5) where path[4] == "ledger":
+      return ("/v1/accounts/ledger", admitted(request) { reading(request) { ledger(request) } })
     case ("accounts", 4):
       return ("/v1/accounts", admitted(request) { reading(request) { account(request) } })
     case ("products", 2):
@@ -105,6 +109,32 @@ struct Routes: Sendable {
     }
   }
 
+  /// What became of a spend, a claim or an order. 409 where `asked` says something else than what was asked first.
+  private func requestAnswer(_ request: HTTPRequest) -> Answer {
+    answering { () throws(Refusal) in
+      let (environment, account, permits) = try asked(request, permits)
+      let name = request.path[4]
+      guard !name.isEmpty, name.utf8.count <= Self.maximumRequestBytes else {
+        throw Refusal(
+          .badRequest(field: "request", "must be spend:, claim: or order: and the id that the request was sent with"))
+      }
+      let wait = try waitSeconds(request)
+      let found = try stored { () throws(StoreFailure) in
+        try permits.answer(environment, account, name, waitSeconds: wait)
+      }
+      let isConflict = request.queryValue("asked").map { found?.isConflict(with: $0) ?? false } ?? false
+      return .json(isConflict ? 409 : 200) { json in
+        json.field("request", name)
+        if isConflict { json.field("conflict", AnswerText.conflict) }
+        if let found {
+          found.write(&json)
+        } else {
+          json.field("outcome", "pending")
+        }
+      }
+    }
+  }
+
   private func account(_ request: HTTPRequest) -> Answer {
     answering { () throws(Refusal) in
       let (environment, account, accounts) = try asked(request, accounts)
@@ -134,6 +164,20 @@ struct Routes: Sendable {
     }
   }
 
+  private func ledger(_ request: HTTPRequest) -> Answer {
+    answering { () throws(Refusal) in
+      let (environment, account, accounts) = try asked(request, accounts)
+      var after: Int64 = 0
+      if let text = request.queryValue("after") {
+        guard let version = Int64(text), version >= 0 else {
+          throw Refusal(.badRequest(field: "after", "must be the version of a line"))
+        }
+        after = version
+      }
+      return try stored { () throws(StoreFailure) in try accounts.ledger(environment, account, after: after) }
+    }
+  }
+
   // MARK: Health
 
   private func health() -> Answer {
@@ -156,6 +200,9 @@ struct Routes: Sendable {
   /// `attempt:` and the longest id of an attempt.
   private static let maximumProofKeyBytes = 8 + 1024
 
+  /// `order:`, `claim:` or `spend:` and the longest id.
+  private static let maximumRequestBytes = 6 + 1024
+
   private static func isHex(_ text: String) -> Bool {
     text.utf8.count == 64
       && text.utf8.allSatisfy { byte in
@@ -177,7 +224,7 @@ struct Routes: Sendable {
     }
   }
 
-  private func stored(_ body: () throws(StoreFailure) -> Answer) throws(Refusal) -> Answer {
+  private func stored<Read>(_ body: () throws(StoreFailure) -> Read) throws(Refusal) -> Read {
     do {
       return try body()
     } catch {

@@ -18,6 +18,16 @@ public enum AccountDocument {
       if !state.mergeIDs.isEmpty {
         json.field("mergeIds", array: { json in for id in state.mergeIDs { json.element(id) } })
       }
+      if let merge = state.merge {
+        json.field(
+          "merged",
+          object: { json in
+            json.field("into", merge.into.text)
+            json.field("orderId", merge.orderID)
+            json.field("operator", merge.operatorName)
+            json.field("reason", merge.reason)
+          })
+      }
       if !state.published.isEmpty {
         json.field("published", array: { json in for entry in state.published { write(entry, &json) } })
       }
@@ -45,7 +55,7 @@ public enum AccountDocument {
     return AccountState(
       facts: AccountFacts(purchases: purchases, renewals: renewals, orders: orders),
       published: try list(fields, "published", published), balances: try list(fields, "balances", balance),
-      openPermits: try list(fields, "open", openPermit), mergeIDs: mergeIDs,
+      openPermits: try list(fields, "open", openPermit), mergeIDs: mergeIDs, merge: try merge(fields),
       clock: try fields.milliseconds("clock") ?? .distantPast, dueAt: dueAt)
   }
 
@@ -174,19 +184,31 @@ public enum AccountDocument {
       json.field("entitlement", order.entitlement.text)
       switch order.kind {
       case .grant(let until): json.field("until", milliseconds: until)
-      case .revoke: json.field("revoke", true)
+      case .revoke(let until):
+        json.field("revoke", true)
+        json.field("until", milliseconds: until)
       }
       json.field("at", milliseconds: order.at)
       json.field("orderId", order.orderID)
+      json.field("origin", order.origin?.text)
+      json.field("ended", milliseconds: order.ended)
     }
   }
 
   private static func order(_ fields: Fields) throws(FieldFailure) -> ManualOrder {
-    let kind: ManualOrder.Kind =
-      try fields.flag("revoke") == true ? .revoke : .grant(until: try fields.milliseconds("until"))
+    let until = try fields.milliseconds("until")
     return ManualOrder(
-      entitlement: try fields.required("entitlement"), kind: kind, at: try fields.requiredMilliseconds("at"),
-      orderID: try fields.requiredText("orderId"))
+      entitlement: try fields.required("entitlement"),
+      kind: try fields.flag("revoke") == true ? .revoke(until: until) : .grant(until: until),
+      at: try fields.requiredMilliseconds("at"), orderID: try fields.requiredText("orderId"),
+      origin: try fields.identifier("origin"), ended: try fields.milliseconds("ended"))
+  }
+
+  private static func merge(_ fields: Fields) throws(FieldFailure) -> Merge? {
+    guard let merge = try fields.object("merged") else { return nil }
+    return Merge(
+      into: try merge.required("into"), orderID: try merge.requiredText("orderId"),
+      operatorName: try merge.requiredText("operator"), reason: try merge.requiredText("reason", maximumBytes: 4096))
   }
 
   // MARK: What was decided

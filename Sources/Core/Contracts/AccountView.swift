@@ -119,6 +119,7 @@ public struct AccountView: Sendable {
             json.object { json in
               json.field("unit", balance.unit.text)
               json.field("amount", balance.amount)
+              json.field("debt", balance.debt)
             }
           }
         })

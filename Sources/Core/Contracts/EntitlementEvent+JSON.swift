@@ -86,7 +86,8 @@ extension EntitlementEvent {
         CreditChanged(
           unit: try fields.required("unit"), amount: try number("amount"), isAddition: type == .creditAdded,
           balanceBefore: try number("balanceBefore"), balanceAfter: try number("balanceAfter"),
-          entry: try fields.requiredText("entry"), transaction: try fields.identifier("transactionId"),
+          entry: try fields.requiredText("entry", maximumBytes: 2048),
+          transaction: try fields.identifier("transactionId"),
           product: try fields.identifier("productId"), rule: try rule()))
     case .paymentFinishable:
       guard let outcome = Permit.Content(rawValue: try fields.requiredText("content")) else {

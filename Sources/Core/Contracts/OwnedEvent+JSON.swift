@@ -103,6 +103,10 @@ extension OwnedEvent {
         json.field("outcome", event.outcome.rawValue)
         json.field("reason", event.reason)
         json.field("proof", event.proof)
+        if !event.via.isEmpty {
+          json.field("via", array: { json in for account in event.via { json.element(account.text) } })
+        }
+        json.field("orderedAt", rfc3339: event.orderedAt)
         event.fact.write(&json)
       }
     }
@@ -124,9 +128,17 @@ extension AccountFact {
     guard let outcome = Outcome(rawValue: try fields.requiredText("outcome")) else {
       throw fields.failure("outcome", "is not a known outcome")
     }
+    var via: [Account] = []
+    for element in fields.member("via")?.elements ?? [] {
+      guard let account = element.string.flatMap({ Account($0) }) else {
+        throw fields.failure("via", "must be accounts")
+      }
+      via.append(account)
+    }
     self.init(
       environment: try fields.requiredEnvironment(), account: try fields.required("account"), outcome: outcome,
-      reason: try fields.text("reason"), proof: try fields.text("proof"), fact: try FactNoted(fields))
+      reason: try fields.text("reason"), proof: try fields.text("proof"), via: via,
+      orderedAt: try fields.instant("orderedAt"), fact: try FactNoted(fields))
   }
 }
 

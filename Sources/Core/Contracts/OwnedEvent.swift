@@ -126,6 +126,8 @@ public struct AccountFact: Sendable, Hashable {
     case pending
     /// An order that can't be carried out.
     case refused
+    /// What an account had that was merged into this one: its grants, and its credits beside those of its purchases.
+    case handedOn = "handed-on"
   }
 
   public var environment: Environment
@@ -134,18 +136,28 @@ public struct AccountFact: Sendable, Hashable {
   /// The verdict's code, where there was one; of what is another account's, why it is so for now.
   public var reason: String?
   public var proof: String?
+  /// The accounts that it was said about and that were merged into this one, the first one first; empty where it was said
+  /// about this one.
+  public var via: [Account]
+  /// Log time of an order that was handed on.
+  public var orderedAt: Instant?
   /// The received event; of one that carried a proof, the circumstances without the proof.
   public var fact: FactNoted
 
+  /// What went through more accounts than these stays where it is.
+  public static let maximumVia = MergedAccount.maximumHops
+
   public init(
     environment: Environment, account: Account, outcome: Outcome = .passed, reason: String? = nil,
-    proof: String? = nil, fact: FactNoted
+    proof: String? = nil, via: [Account] = [], orderedAt: Instant? = nil, fact: FactNoted
   ) {
     self.environment = environment
     self.account = account
     self.outcome = outcome
     self.reason = reason
     self.proof = proof
+    self.via = via
+    self.orderedAt = orderedAt
     self.fact = fact
   }
 

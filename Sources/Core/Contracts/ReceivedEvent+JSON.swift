@@ -119,11 +119,18 @@ extension ReceivedEvent {
     let order: AccessOrdered.Order
     switch action {
     case "grant": order = .grant(try fields.required("entitlement"), until: try fields.instant("until"))
-    case "revoke": order = .revoke(try fields.required("entitlement"))
+    case "revoke": order = .revoke(try fields.required("entitlement"), until: try fields.instant("until"))
+    case "reverse": order = .reverse(orderID: try fields.requiredText("reverses"))
+    case "adjust":
+      guard let amount = try fields.integer("amount") else { throw fields.failure("amount", "is missing") }
+      guard amount != 0, amount.magnitude <= AccessOrdered.maximumAdjustment.magnitude else {
+        throw fields.failure("amount", "must be up to \(AccessOrdered.maximumAdjustment) either way, and not 0")
+      }
+      order = .adjust(try fields.required("unit"), amount: amount)
     case "transfer":
       order = .transfer(try fields.required("originalTransactionId"), to: try fields.required("toAccount"))
     case "merge": order = .merge(into: try fields.required("toAccount"))
-    default: throw fields.failure("action", "must be grant, revoke, transfer or merge")
+    default: throw fields.failure("action", "must be grant, revoke, reverse, adjust, transfer or merge")
     }
     return AccessOrdered(
       environment: try fields.requiredEnvironment(), account: try fields.required("account"), order: order,
@@ -222,24 +229,47 @@ extension ReceivedEvent {
     json.field("environment", event.environment.rawValue)
     json.field("account", event.account.text)
     switch event.order {
-    case .grant(let entitlement, let until):
-      json.field("action", "grant")
+    case .grant(let entitlement, let until), .revoke(let entitlement, let until):
+      json.field("action", event.order.action)
       json.field("entitlement", entitlement.text)
       json.field("until", rfc3339: until)
-    case .revoke(let entitlement):
-      json.field("action", "revoke")
-      json.field("entitlement", entitlement.text)
+    case .reverse(let orderID):
+      json.field("action", event.order.action)
+      json.field("reverses", orderID)
+    case .adjust(let unit, let amount):
+      json.field("action", event.order.action)
+      json.field("unit", unit.text)
+      json.field("amount", amount)
     case .transfer(let original, let to):
-      json.field("action", "transfer")
+      json.field("action", event.order.action)
       json.field("originalTransactionId", original.text)
       json.field("toAccount", to.text)
     case .merge(let into):
-      json.field("action", "merge")
+      json.field("action", event.order.action)
       json.field("toAccount", into.text)
     }
     json.field("orderId", event.orderID)
     json.field("operator", event.operatorName)
     json.field("reason", event.reason)
+  }
+}
+
+extension AccessOrdered {
+  /// A million millions: far more than anybody adjusts, and millions of them fit a balance.
+  public static let maximumAdjustment: Int64 = 1_000_000_000_000
+}
+
+extension AccessOrdered.Order {
+  /// The word on the wire.
+  public var action: String {
+    switch self {
+    case .grant: "grant"
+    case .revoke: "revoke"
+    case .reverse: "reverse"
+    case .adjust: "adjust"
+    case .transfer: "transfer"
+    case .merge: "merge"
+    }
   }
 }
 

@@ -121,7 +121,11 @@ public struct SpendRequested: Sendable, Hashable {
 public struct AccessOrdered: Sendable, Hashable {
   public enum Order: Sendable, Hashable {
     case grant(EntitlementID, until: Instant?)
-    case revoke(EntitlementID)
+    case revoke(EntitlementID, until: Instant?)
+    /// Takes an earlier grant or revocation back, from now on.
+    case reverse(orderID: String)
+    /// Adds credits by hand, or below zero takes them away.
+    case adjust(CreditUnit, amount: Int64)
     case transfer(OriginalTransactionID, to: Account)
     case merge(into: Account)
   }

@@ -19,12 +19,16 @@ public struct ReceivedRecord: Sendable, Hashable {
   /// Nil for an event that no permit answers.
   public let permit: String?
 
+  /// What its answer is asked by; nil for an event that asks for nothing but a permit.
+  public let request: AskedRequest?
+
   /// The space that its permit is answered in: the sender's word, since a proof that is refused has no say in where.
   public var permitEnvironment: Environment? { event.statedEnvironment ?? environment }
 
   /// `data` is what the sender sent, where it must be kept byte for byte; the event's own form otherwise.
   public init(_ event: ReceivedEvent, data: [UInt8]? = nil) {
     self.event = event
+    request = AskedRequest(event)
     self.data = data ?? event.data
     let said = event.proof.map { event.isReceiptAlone ? UnverifiedProof(receipt: $0) : UnverifiedProof($0) }
     let environment = said?.environment ?? event.statedEnvironment

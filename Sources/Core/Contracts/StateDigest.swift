@@ -17,7 +17,7 @@ public struct StateDigest: Sendable, Hashable {
 
   public init(at instant: Instant) {
     at = instant
-    digest = SHA256.digest("purchases/state/1\n\(instant.rfc3339)").bytes
+    digest = SHA256.digest("purchases/state/2\n\(instant.rfc3339)").bytes
   }
 
   public static func == (a: StateDigest, b: StateDigest) -> Bool { a.at == b.at && a.digest == b.digest }

@@ -9,6 +9,8 @@ public struct AccessInterval: Sendable, Hashable {
   /// nil for an operator's grant.
   public var key: BusinessKey?
   public var product: ProductID?
+  /// Of what is left after a revocation with an end: when the whole of it began.
+  var began: Instant?
 }
 
 /// What an account may use of one entitlement at an instant.
@@ -201,19 +203,37 @@ public enum Access {
   }
 
   private static func apply(_ orders: [ManualOrder], _ intervals: inout [AccessInterval]) {
+    // Grants made to accounts that were merged into this one, by place: what those accounts' revocations take.
+    var grants: [(index: Int, origin: Account?)] = []
     for order in orders {
       switch order.kind {
-      case .grant(let until):
-        let end = until ?? .distantFuture
-        guard order.at < end else { continue }
+      case .grant:
+        guard order.at < order.end else { continue }
+        grants.append((intervals.count, order.origin))
         intervals.append(
           AccessInterval(
-            entitlement: order.entitlement, start: order.at, end: end, isRevoked: false, key: nil, product: nil))
+            entitlement: order.entitlement, start: order.at, end: order.end, isRevoked: order.isCutShort, key: nil,
+            product: nil))
       case .revoke:
-        for index in intervals.indices
-        where intervals[index].entitlement == order.entitlement && intervals[index].start < order.at {
-          intervals[index].end = min(intervals[index].end, order.at)
+        let places =
+          order.origin == nil ? Array(intervals.indices) : grants.filter { $0.origin == order.origin }.map(\.index)
+        for index in places
+        where intervals[index].entitlement == order.entitlement
+          && (intervals[index].began ?? intervals[index].start) < order.at
+        {
+          let before = intervals[index]
+          guard before.start < order.end else { continue }
+          intervals[index].end = max(before.start, min(before.end, order.at))
           intervals[index].isRevoked = true
+          // A revocation with an end leaves the rest as it was.
+          guard !before.isRevoked, order.end < before.end else { continue }
+          var rest = before
+          rest.began = before.began ?? before.start
+          rest.start = order.end
+          if before.key == nil, let origin = grants.first(where: { $0.index == index })?.origin {
+            grants.append((intervals.count, origin))
+          }
+          intervals.append(rest)
         }
       }
     }

@@ -74,9 +74,24 @@ public struct AccountFacts: Sendable, Hashable {
 
   /// Takes an operator's order in. False if it is there already; the caller has seen to it that there is room.
   public mutating func fold(_ order: ManualOrder) -> Bool {
-    guard !orders.contains(where: { $0.orderID == order.orderID }) else { return false }
+    guard place(ofOrder: order.orderID, origin: order.origin) == nil else { return false }
     orders.append(order)
     return true
+  }
+
+  /// An order that was taken in, by its id and the account that it was given about.
+  public func order(_ id: String, origin: Account?) -> ManualOrder? {
+    place(ofOrder: id, origin: origin).map { orders[$0] }
+  }
+
+  /// From that instant on the order has no effect; what it did until then stays.
+  public mutating func end(order id: String, origin: Account?, at instant: Instant) {
+    guard let place = place(ofOrder: id, origin: origin), instant < orders[place].end else { return }
+    orders[place].ended = instant
+  }
+
+  private func place(ofOrder id: String, origin: Account?) -> Int? {
+    orders.firstIndex { $0.orderID == id && $0.origin == origin }
   }
 
   /// Takes a chain out (it is somebody else's now) and answers its purchases.

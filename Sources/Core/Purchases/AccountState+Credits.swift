@@ -46,7 +46,7 @@ extension AccountState {
   /// One line of the ledger.
   mutating func post(
     _ amount: Int64, _ unit: CreditUnit, _ counterpart: CreditChange.Counterpart, purchase: Purchase?,
-    idempotencyKey: String? = nil, rule: Rule
+    request: String? = nil, rule: Rule
   ) -> CreditChange {
     let index = balances.firstIndex { !($0.unit < unit) } ?? balances.count
     if index == balances.count || balances[index].unit != unit {
@@ -59,6 +59,6 @@ extension AccountState {
     balances[index].amount = after
     return CreditChange(
       unit: unit, amount: amount, before: before, after: after, counterpart: counterpart,
-      transaction: purchase?.transaction, product: purchase?.product, idempotencyKey: idempotencyKey, rule: rule)
+      transaction: purchase?.transaction, product: purchase?.product, request: request, rule: rule)
   }
 }

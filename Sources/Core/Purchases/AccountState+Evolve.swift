@@ -60,31 +60,10 @@ extension AccountState {
     for purchase in facts.remove(chain: chain).flatMap({ $0.apart().map(\.purchase) }) {
       guard let booking = purchase.booking, booking.booked != 0 else { continue }
       changes.append(
-        .credit(post(-booking.booked, booking.unit, .transfer, purchase: purchase, rule: .transfer)))
+        // The other account books it with the store anew: so the store's side adds up to what purchases are worth.
+        .credit(post(-booking.booked, booking.unit, .store, purchase: purchase, rule: .transfer)))
     }
     return changes + settle(at: instant, catalogue, .transfer).changes
-  }
-
-  /// An operator's order. One that was decided before changes nothing.
-  public mutating func apply(
-    _ order: ManualOrder, at instant: Instant, _ catalogue: Catalogue
-  ) -> [AccountChange] {
-    facts.fold(order) ? settle(at: instant, catalogue, .order).changes : []
-  }
-
-  /// False if that order to merge the account was decided before.
-  public mutating func remember(merge id: String) -> Bool {
-    guard !mergeIDs.contains(id) else { return false }
-    mergeIDs.append(id)
-    if mergeIDs.count > Self.rememberedMerges { mergeIDs.removeFirst() }
-    return true
-  }
-
-  /// A spend is decided once, in recorded order; the caller has seen to it that its key is new. nil where the balance
-  /// doesn't reach: spending never takes it below zero.
-  public mutating func spend(_ amount: Int64, _ unit: CreditUnit, key: String) -> AccountChange? {
-    guard amount > 0, balance(of: unit) >= amount else { return nil }
-    return .credit(post(-amount, unit, .spent, purchase: nil, idempotencyKey: key, rule: .spend))
   }
 
   /// The clock reached that instant, and everything before it has been worked off. Publishes what has expired or begun.
@@ -101,7 +80,7 @@ extension AccountState {
   public func balance(of unit: CreditUnit) -> Int64 { balances.first { $0.unit == unit }?.amount ?? 0 }
 
   /// Brings credits, published states and open permits to where the facts are.
-  private mutating func settle(
+  mutating func settle(
     at instant: Instant, _ catalogue: Catalogue, _ rule: Rule
   ) -> (changes: [AccountChange], purchases: ResolvedPurchases, intervals: [AccessInterval]) {
     let now = max(clock, instant)

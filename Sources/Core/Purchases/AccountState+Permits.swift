@@ -58,7 +58,7 @@ extension AccountState {
   /// Whether an operator's order ended it: what had run out by then ended by itself.
   private func isCutByOrder(_ interval: AccessInterval) -> Bool {
     facts.orders.contains {
-      $0.kind == .revoke && $0.entitlement == interval.entitlement && $0.at == interval.end
+      !$0.isGrant && $0.entitlement == interval.entitlement && $0.at == interval.end
     }
   }
 

@@ -12,6 +12,8 @@ public struct AccountState: Sendable, Hashable {
   public internal(set) var openPermits: [OpenPermit]
   /// Orders to merge the account into another that were decided: a repeated one has no second effect. The oldest first.
   public internal(set) var mergeIDs: [String]
+  /// Set once the account is another one's: what still comes to it is handed on.
+  public internal(set) var merge: Merge?
   /// The instant of the last tick that this account saw.
   public internal(set) var clock: Instant
   /// The next instant at which access changes by time alone; nil while there is none.
@@ -22,7 +24,7 @@ public struct AccountState: Sendable, Hashable {
 
   public init(
     facts: AccountFacts = AccountFacts(), published: [PublishedEntitlement] = [], balances: [Balance] = [],
-    openPermits: [OpenPermit] = [], mergeIDs: [String] = [], clock: Instant = .distantPast,
+    openPermits: [OpenPermit] = [], mergeIDs: [String] = [], merge: Merge? = nil, clock: Instant = .distantPast,
     dueAt: Instant? = nil
   ) {
     self.facts = facts
@@ -30,6 +32,7 @@ public struct AccountState: Sendable, Hashable {
     self.balances = balances
     self.openPermits = openPermits
     self.mergeIDs = mergeIDs
+    self.merge = merge
     self.clock = clock
     self.dueAt = dueAt
   }
@@ -57,8 +60,11 @@ public struct PublishedEntitlement: Sendable, Hashable {
 
 public struct Balance: Sendable, Hashable {
   public var unit: CreditUnit
-  /// May be below zero, by refunds only.
+  /// Below zero it is debt: by refunds and by operators' orders, never by spending.
   public var amount: Int64
+
+  /// What is owed: 0 where the balance isn't below zero.
+  public var debt: Int64 { amount < 0 ? -max(amount, -.max) : 0 }
 
   public init(unit: CreditUnit, amount: Int64) {
     self.unit = unit
@@ -110,7 +116,13 @@ public enum AccountChange: Sendable, Hashable {
 /// A line of the ledger and what it does to the balance.
 public struct CreditChange: Sendable, Hashable {
   public enum Counterpart: String, Sendable, Hashable {
-    case store, spent, transfer
+    /// The App Store: purchases, refunds, and purchases that go to another account.
+    case store
+    case spent
+    /// Another account, in a merge: what one side gives the other takes.
+    case transfer
+    /// A person, by hand.
+    case `operator`
   }
 
   public var unit: CreditUnit
@@ -119,11 +131,11 @@ public struct CreditChange: Sendable, Hashable {
   public var before: Int64
   public var after: Int64
   public var counterpart: Counterpart
-  /// nil for a spend.
+  /// nil for a spend or an order.
   public var transaction: TransactionID?
   public var product: ProductID?
-  /// Of a spend.
-  public var idempotencyKey: String?
+  /// Of a spend or an order: what answers it (`AskedRequest`), and the line's name in the ledger.
+  public var request: String?
   public var rule: Rule
 }
 

@@ -171,9 +171,9 @@ public struct Ownership: Sendable, Hashable {
 
   /// An operator transfers the chain. False if that order was decided before.
   public mutating func transfer(to account: Account, orderID: String, at instant: Instant) -> Bool {
-    let decided = Claim(account: account, source: "order:\(orderID)")
-    guard !claims.contains(decided) else { return false }
-    remember(decided)
+    let source = "order:\(orderID)"
+    guard !claims.contains(where: { $0.source == source }) else { return false }
+    remember(Claim(account: account, source: source))
     order = Order(to: account, orderID: orderID, at: instant, overToken: token)
     return true
   }

@@ -119,26 +119,3 @@ public struct Renewal: Sendable, Hashable {
       isInBillingRetry: revision.isInBillingRetry ?? false, nextProduct: revision.autoRenewProduct)
   }
 }
-
-/// An operator's order about one entitlement. Decided once, in recorded order.
-public struct ManualOrder: Sendable, Hashable {
-  public enum Kind: Sendable, Hashable {
-    /// Access from the order on, until then; nil: without end.
-    case grant(until: Instant?)
-    /// Ends whatever began before the order, bought or granted. A later purchase or period grants again.
-    case revoke
-  }
-
-  public var entitlement: EntitlementID
-  public var kind: Kind
-  /// Log time of the order.
-  public var at: Instant
-  public var orderID: String
-
-  public init(entitlement: EntitlementID, kind: Kind, at: Instant, orderID: String) {
-    self.entitlement = entitlement
-    self.kind = kind
-    self.at = at
-    self.orderID = orderID
-  }
-}

@@ -16,7 +16,7 @@ extension Decision {
         EntitlementChanged(entitlement: id, step: step, before: before, after: after, rule: cause))
       (rule, about) = (cause.rawValue, id.text)
     case .credit(let credit):
-      let entry = credit.idempotencyKey.map { "spend:\($0)" } ?? "\(credit.transaction?.text ?? "")/\(version)"
+      let entry = credit.request ?? "\(credit.transaction?.text ?? "")/\(version)"
       content = .credit(
         CreditChanged(
           unit: credit.unit, amount: Int64(clamping: credit.amount.magnitude), isAddition: credit.amount > 0,

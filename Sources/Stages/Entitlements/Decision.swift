@@ -10,6 +10,8 @@ struct Decision {
   var actions: [Action] = []
   /// Events among the actions so far: an event's id has its place in it.
   var emitted = 0
+  /// Of the account that was changed last.
+  private(set) var version: Int64 = 0
 
   init(record: Incoming, facts: any Facts, catalogue: Catalogue) {
     self.record = record
@@ -27,14 +29,19 @@ struct Decision {
       event: sourceID, proof: statements.reportedProof ?? statements.transactions.first?.rank.digest,
       transaction: (statements.reported ?? statements.transactions.first)?.transaction)
     let (catalogue, now) = (catalogue, record.timestamp)
-    let missing = try change(subject, cause) { state in
+    let (missing, merge) = try change(subject, cause) { state in
       let new = statements.transactions.filter {
         (!$0.items.isEmpty || !catalogue.knows(Purchase($0)))
           && state.facts[$0.businessKey] == nil
       }
       let changes = state.apply(
         statements, at: now, catalogue, isAnswered: isAnswered, byTransfer: byTransfer)
-      return (changes, new.isEmpty ? nil : state.missing(new, catalogue))
+      return (changes, (new.isEmpty ? nil : state.missing(new, catalogue), state.merge))
+    }
+    // Decided under the old account, and read after its merge: it goes where the others went.
+    if let merge {
+      let chains = statements.transactions.map(\.originalTransaction) + statements.renewals.map(\.originalTransaction)
+      for chain in Set(chains).sorted() { handOver(chain, subject, merge) }
     }
     // It waits in the account's row. The copy is the alarm: a person must teach the catalogue.
     if let missing {
@@ -66,62 +73,6 @@ struct Decision {
     let cause = Cause(
       event: sourceID, proof: permit.attempt == nil ? permit.proof : nil, transaction: permit.transaction)
     try change(subject, cause) { _ in ([.permit(permit)], ()) }
-  }
-
-  mutating func spend(_ subject: Subject, _ spend: SpendRequested) throws(FieldFailure) {
-    guard facts.row(subject.ledgerKey(spend.unit, Spend.entry(spend))) == nil,
-      facts.row(subject.permitKey(Spend.permit(spend))) == nil
-    else { return }
-    let isRefused = try change(subject, Cause(event: sourceID)) { state in
-      let change = state.spend(spend.amount, spend.unit, key: spend.idempotencyKey)
-      return (change.map { [$0] } ?? [], change == nil)
-    }
-    guard isRefused else { return }
-    write(
-      Permit(
-        proof: Spend.permit(spend), status: .refused, content: .none, reason: Permit.Reason.insufficientFunds), subject)
-  }
-
-  mutating func order(_ subject: Subject, _ order: AccessOrdered) throws(FieldFailure) {
-    let kind: ManualOrder.Kind
-    let entitlement: EntitlementID
-    switch order.order {
-    case .grant(let id, let until): (entitlement, kind) = (id, .grant(until: until))
-    case .revoke(let id): (entitlement, kind) = (id, .revoke)
-    // Decided where chains are: what is left to do comes as events of its own.
-    case .transfer: return
-    case .merge(let into): return try merge(subject, order, into)
-    }
-    let manual = ManualOrder(
-      entitlement: entitlement, kind: kind, at: record.timestamp, orderID: order.orderID)
-    let catalogue = catalogue
-    try change(subject, Cause(event: sourceID)) { state throws(FieldFailure) in
-      guard state.facts.orders.count < AccountFacts.maximumOrders else {
-        throw FieldFailure("order", "is one more than the \(AccountFacts.maximumOrders) that an account takes")
-      }
-      return (state.apply(manual, at: manual.at, catalogue), ())
-    }
-  }
-
-  /// The account is another one's from now on. Which chains it has is known here and nowhere else; whose a chain is, is
-  /// decided by the chain's own writer: so each goes back as an order of its own.
-  private mutating func merge(_ subject: Subject, _ order: AccessOrdered, _ into: Account) throws(FieldFailure) {
-    let chains = try change(subject, Cause(event: sourceID)) { state -> ([AccountChange], [OriginalTransactionID]) in
-      guard state.remember(merge: order.orderID) else { return ([], []) }
-      return ([], Set(state.facts.purchases.map(\.key.originalTransaction)).sorted())
-    }
-    for chain in chains {
-      let transfer = ReceivedEvent.ordered(
-        AccessOrdered(
-          environment: subject.environment, account: subject.account, order: .transfer(chain, to: into),
-          orderID: "\(order.orderID)/\(chain.text)", operatorName: order.operatorName, reason: order.reason))
-      actions.append(
-        .emit(
-          Outgoing(
-            topic: .received, key: TopicKey.chain(subject.environment, chain), type: transfer.type,
-            data: transfer.data)))
-      emitted += 1
-    }
   }
 
   // MARK: Ticks
@@ -181,7 +132,7 @@ struct Decision {
 
   /// Reads an account, changes it, publishes what came of it and writes it back, if it is another one now.
   @discardableResult
-  private mutating func change<T>(
+  mutating func change<T>(
     _ subject: Subject, _ cause: Cause, _ body: (inout AccountState) throws(FieldFailure) -> ([AccountChange], T)
   ) throws(FieldFailure) -> T {
     let row = facts.row(AccountRow.key(subject.environment, subject.account))
@@ -193,6 +144,7 @@ struct Decision {
     let (changes, outcome) = try body(&account.state)
     publish(changes, &account, subject, cause, asOf: max(account.state.clock, record.timestamp))
     account.partition = record.coordinates.partition
+    version = account.version
     write(account, over: row)
     return outcome
   }

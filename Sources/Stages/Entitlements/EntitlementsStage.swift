@@ -41,12 +41,8 @@ public struct EntitlementsStage: Stage {
       return [
         .row(AccountRow.key(subject.environment, subject.account)), .row(subject.permitKey(permit.proof)),
       ]
-    case .spend(let subject, let spend):
-      return [
-        .row(AccountRow.key(subject.environment, subject.account)),
-        .row(subject.ledgerKey(spend.unit, Spend.entry(spend))), .row(subject.permitKey(Spend.permit(spend))),
-      ]
-    case .order(let subject, _): return [.row(AccountRow.key(subject.environment, subject.account))]
+    case .request(let subject, let request):
+      return [.row(AccountRow.key(subject.environment, subject.account))] + Decision.needs(subject, request)
     case .tick(let tick): return due(record.coordinates.partition, tick)
     case .nothing, .unreadable: return []
     }
@@ -72,8 +68,7 @@ public struct EntitlementsStage: Stage {
         try decision.decide(subject, statements, byTransfer: isTransfer)
       case .removed(let subject, let chain, let cause): try decision.remove(subject, chain, cause)
       case .answer(let subject, let permit): try decision.answer(subject, permit)
-      case .spend(let subject, let spend): try decision.spend(subject, spend)
-      case .order(let subject, let order): try decision.order(subject, order)
+      case .request(let subject, let request): try decision.request(subject, request)
       case .tick(let tick):
         let rows = due(record.coordinates.partition, tick).map { facts.rows($0) }
         decision.tick(tick, rows, history)

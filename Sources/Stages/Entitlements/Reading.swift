@@ -38,8 +38,8 @@ enum Reading: Sendable {
   case removed(Subject, OriginalTransactionID, proof: String?)
   /// A permit that needs no look at the facts.
   case answer(Subject, Permit)
-  case spend(Subject, SpendRequested)
-  case order(Subject, AccessOrdered)
+  /// What somebody asked for without a proof.
+  case request(Subject, Request)
   case tick(ClockTicked)
   case nothing
   case unreadable(FieldFailure)
@@ -57,8 +57,8 @@ enum Reading: Sendable {
   /// Whom it is about; nil of a tick and of what is nobody's.
   var subject: Subject? {
     switch self {
-    case .statements(let subject, _, _), .removed(let subject, _, _), .answer(let subject, _), .spend(let subject, _),
-      .order(let subject, _):
+    case .statements(let subject, _, _), .removed(let subject, _, _), .answer(let subject, _),
+      .request(let subject, _):
       subject
     case .tick, .nothing, .unreadable: nil
     }
@@ -139,11 +139,18 @@ enum Reading: Sendable {
     case .rejected: return try answer(.refused, fact.reason ?? "rejected")
     case .nothingBought: return try answer(.refused, Permit.Reason.nothingBought)
     case .pending: return try answer(.pending, Permit.Reason.notVerified)
-    case .anotherAccount: return try answer(.finishable, fact.reason ?? Permit.Reason.anotherAccount)
-    case .owner, .refused: return .nothing
-    case .passed: break
+    case .anotherAccount where fact.proof != nil:
+      return try answer(.finishable, fact.reason ?? Permit.Reason.anotherAccount)
+    case .anotherAccount, .owner, .refused, .handedOn, .passed: break
     }
-    switch try fact.fact.event() {
+    let event = try fact.fact.event()
+    if let asked = AskedRequest(event) {
+      // A claim that was passed on is none that was decided.
+      if case .claimed = event, fact.outcome == .passed { return .nothing }
+      return .request(subject, Request(fact: fact, event: event, asked: asked))
+    }
+    guard fact.outcome == .passed else { return .nothing }
+    switch event {
     case .payment(let event):
       guard event.type == .paymentFailed, let attempt = event.attempt else { return .nothing }
       return .answer(
@@ -151,16 +158,20 @@ enum Reading: Sendable {
         Permit(
           proof: "attempt:\(attempt)", status: .finishable, content: .none, reason: Permit.Reason.paymentFailed,
           transaction: event.transaction, product: event.product, attempt: attempt))
-    case .spendRequested(let spend): return .spend(subject, spend)
-    case .ordered(let order): return .order(subject, order)
-    case .restore, .notified, .claimed, .operatorActed: return .nothing
+    case .restore, .notified, .claimed, .operatorActed, .spendRequested, .ordered: return .nothing
     }
   }
 }
 
-/// How a spend is written down, by the caller's idempotency key.
-enum Spend {
-  static func entry(_ spend: SpendRequested) -> String { "spend:\(spend.idempotencyKey)" }
-  /// Where a refusal is kept: it has no line in the ledger.
-  static func permit(_ spend: SpendRequested) -> String { "spend:\(spend.unit.text):\(spend.idempotencyKey)" }
+/// What somebody asked for, and what the stage before had to say of it.
+struct Request: Sendable {
+  var fact: AccountFact
+  var event: ReceivedEvent
+  var asked: AskedRequest
+
+  /// The account that it was about, where that one was merged into this one.
+  var origin: Account? { fact.via.first }
+
+  /// Under which it is answered, and booked, in this account.
+  var name: String { origin.map { AskedRequest.name(asked.name, from: $0) } ?? asked.name }
 }

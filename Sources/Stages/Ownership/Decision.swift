@@ -13,16 +13,23 @@ struct Decision {
     actions.append(.emit(Outgoing(topic: .owned, key: event.key, type: event.type, data: event.data)))
   }
 
-  /// A fact passes to its account.
+  /// A fact passes to the account that this one is now, with what is to be said of it.
   mutating func pass(
     _ fact: FactNoted, _ environment: Environment, _ account: Account, outcome: AccountFact.Outcome = .passed,
     reason: String? = nil
   ) {
+    let now = aliases.resolve(environment, account)
     emit(
       .noted(
         AccountFact(
-          environment: environment, account: aliases.resolve(environment, account), outcome: outcome, reason: reason,
-          fact: fact)))
+          environment: environment, account: now, outcome: outcome, reason: reason,
+          via: now == account ? [] : [account], fact: fact)))
+  }
+
+  /// What an account is asked for is decided by its own writer, which knows what it answered before it was merged into
+  /// another account, and hands on what it did not.
+  mutating func ask(_ fact: FactNoted, _ environment: Environment, _ account: Account) {
+    emit(.noted(AccountFact(environment: environment, account: account, fact: fact)))
   }
 
   mutating func decide(_ verdict: Reading.Verdict) {
@@ -135,14 +142,11 @@ struct Decision {
     let account = aliases.resolve(claim.environment, claim.account)
     let reason = self.claim(&chain, account, source: "attempt:\(claim.attempt)", isRestore: true)
     settle(&chain)
-    let moved = move(chain, orderID: nil)
+    _ = move(chain, orderID: nil)
     let sharers = sharers(chain.row)
-    if sharers.contains(account), !chain.sharersBefore.contains(account) {
-      emit(whole(chain, account, .share))
-    } else if !moved || chain.row.account != account {
-      let holds = chain.row.account == account || sharers.contains(account)
-      pass(fact, claim.environment, account, outcome: holds ? .owner : .anotherAccount, reason: reason)
-    }
+    if sharers.contains(account), !chain.sharersBefore.contains(account) { emit(whole(chain, account, .share)) }
+    let holds = chain.row.account == account || sharers.contains(account)
+    pass(fact, claim.environment, claim.account, outcome: holds ? .owner : .anotherAccount, reason: reason)
     actions.append(.write(.put(chain.row.row)))
   }
 
@@ -160,34 +164,43 @@ struct Decision {
 
   mutating func decide(_ order: AccessOrdered, _ fact: FactNoted) throws(FieldFailure) {
     switch order.order {
-    case .grant, .revoke: pass(fact, order.environment, order.account)
+    case .grant, .revoke, .reverse, .adjust: ask(fact, order.environment, order.account)
     case .transfer(let original, let to):
       var chain = try chain(order.environment, original)
       let account = aliases.resolve(order.environment, order.account)
       if account != order.account, chain.row.ownership.sharers.contains(order.account) {
-        return handShare(of: chain, from: order.account, to: account, orderID: order.orderID)
+        handShare(of: chain, from: order.account, to: account, orderID: order.orderID)
+        return pass(fact, order.environment, order.account)
       }
       if let owner = chain.before, aliases.resolve(order.environment, owner) != account {
-        return pass(fact, order.environment, account, outcome: .refused)
+        return pass(fact, order.environment, order.account, outcome: .refused, reason: Permit.Reason.anotherAccount)
       }
       guard
         chain.row.ownership.transfer(
           to: aliases.resolve(order.environment, to), orderID: order.orderID, at: record.timestamp)
-      else { return }
+      else { return pass(fact, order.environment, order.account, outcome: .refused, reason: Self.decidedBefore) }
       settle(&chain)
-      if !move(chain, orderID: order.orderID) { pass(fact, order.environment, account) }
+      _ = move(chain, orderID: order.orderID)
       endSharing(chain, sharers(chain.row), orderID: order.orderID)
+      pass(fact, order.environment, order.account)
       actions.append(.write(.put(chain.row.row)))
     case .merge(let into):
       let account = aliases.resolve(order.environment, order.account)
       let target = aliases.resolve(order.environment, into)
-      guard account != target else { return pass(fact, order.environment, account, outcome: .refused) }
-      // Under the old account, whose writer hands its purchases over one by one.
-      pass(fact, order.environment, account)
+      guard account != target else {
+        return pass(fact, order.environment, order.account, outcome: .refused, reason: Self.sameAccount)
+      }
+      // Under the old account, whose writer hands over what it has.
+      pass(fact, order.environment, order.account)
       actions.append(
         .write(.put(Row(MergedAccount.key(order.environment, account), [.text(target.text)]))))
     }
   }
+
+  /// Why a merge is refused: the accounts are one already.
+  private static let sameAccount = "same-account"
+  /// Why a transfer is refused: an order of that id moved the purchase before. The first one's answer stands.
+  private static let decidedBefore = "decided-before"
 
   // MARK: Chains
 

@@ -69,7 +69,7 @@ public struct OwnershipStage: Stage {
         chain(order.environment, original)
         needs += aliases.needs(order.environment, to)
       case .merge(let into): needs += aliases.needs(order.environment, into)
-      case .grant, .revoke: break
+      case .grant, .revoke, .reverse, .adjust: break
       }
     case .fact(let environment, let account, _): needs += aliases.needs(environment, account)
     case .nothing, .unreadable: break
@@ -85,7 +85,12 @@ public struct OwnershipStage: Stage {
       case .verdict(let verdict): decision.decide(verdict)
       case .claim(let claim, let fact): try decision.decide(claim, fact)
       case .order(let order, let fact): try decision.decide(order, fact)
-      case .fact(let environment, let account, let fact): decision.pass(fact, environment, account)
+      case .fact(let environment, let account, let fact):
+        if fact.type == .creditSpendRequested {
+          decision.ask(fact, environment, account)
+        } else {
+          decision.pass(fact, environment, account)
+        }
       case .nothing: break
       case .unreadable(let failure): throw failure
       }
