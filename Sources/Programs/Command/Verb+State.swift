@@ -59,7 +59,9 @@ extension Verb {
       Output.line("  entitlement \(entitlement)  \(end)\(state.product.map { "  by \($0)" } ?? "")")
     }
     if view.entitlements.isEmpty { Output.line("  no entitlement") }
-    for balance in view.balances { Output.line("  balance \(balance.unit)  \(balance.amount)") }
+    for balance in view.balances {
+      Output.line("  balance \(balance.unit)  \(balance.amount)\(balance.debt > 0 ? "  (debt)" : "")")
+    }
     for row in view.permits {
       Output.line(
         "  permit \(row.permit.status.rawValue)  \(row.permit.content.rawValue)  \(row.permit.reason)  \(row.permit.proof)"
@@ -108,7 +110,8 @@ extension Verb {
     for step in change.steps {
       var facts: [String] = []
       for name in [
-        "fact", "kind", "reason", "basis", "account", "productId", "transactionId", "originalTransactionId", "proof",
+        "fact", "kind", "action", "operator", "orderId", "reason", "until", "basis", "account", "productId",
+        "transactionId", "originalTransactionId", "proof",
       ] {
         if let text = step.data[name]?.string { facts.append("\(name) \(text)") }
       }

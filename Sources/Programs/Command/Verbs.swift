@@ -1,8 +1,8 @@
 /// Every command, in the order of the help.
-let verbs: [Verb] = [
-  .demo, .run, .gateway, .stage, .publish, .backfill, .appleGet, .appleTest, .appleConsumption, .appleAccount,
-  .appleExtend, .appleFinish, .tail, .verify, .state, .explain, .products, .catalogueCheck, .catalogueHistory,
-  .catalogueDiff, .replay, .auditVerify,
-  .auditProve,
-  .auditCheck, .auditExport, .quarantineList, .topics, .doctor, .appstore, .appstoreSign,
-]
+let verbs: [Verb] =
+  [
+    .demo, .run, .gateway, .stage, .publish, .backfill, .appleGet, .appleTest, .appleConsumption, .appleAccount,
+    .appleExtend, .appleFinish, .tail, .verify, .state, .explain, .products, .catalogueCheck, .catalogueHistory,
+    .catalogueDiff, .ledger, .replay, .auditVerify, .auditProve, .auditCheck, .auditExport, .quarantineList, .topics,
+    .doctor, .appstore, .appstoreSign,
+  ] + Verb.orders
