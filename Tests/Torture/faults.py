@@ -18,6 +18,8 @@ from processes import STOP_SECONDS
 STILL = (8, 14)
 # A stage that was started, or lost its place, is at work again within this where nothing else fails.
 AT_WORK_SECONDS = 30
+# A successor that was fenced hears of it at its next transaction.
+FENCE_SECONDS = 10
 # A stage that finds log and store at odds says so and ends within this.
 REFUSAL_SECONDS = 60
 # How long the work goes on past a backup that is then restored.
@@ -155,6 +157,7 @@ class Faults:
         # One that stood still for a moment only may take its name back, as a late start of it would; then it is the next
         # start, and not the first, that ends it.
         fought = process.forget_fenced(ends)
+        process.forgive_fenced(FENCE_SECONDS)
         return f"{process.name}, the zombie ended with {status}{' after long' if is_long else ''}{f', {fought} successors before' if fought else ''}"
 
     def f_process_come_and_go(self):

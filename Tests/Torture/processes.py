@@ -14,6 +14,8 @@ CRASH_SECONDS = 15
 STOP_SECONDS = 60
 # Of the line of its log in which a process that ended says why.
 LAST_WORDS = 500
+# How a process says that another one has its name.
+FENCED = "fenced: another process runs as"
 
 
 def say(text):
@@ -29,6 +31,7 @@ class Process:
         self.ends = collections.Counter()
         self.lock = threading.Lock()
         self.starts = 0
+        self.forgiven_until = 0.0
         self._start()
 
     def _start(self, program=None, more=()):
@@ -49,8 +52,9 @@ class Process:
             status = self.child.poll()
             if status is None or not self.is_wanted:
                 return None
-            self.ends[status] += 1
             said = self.last_words()
+            if not (status == 1 and FENCED in said and time.monotonic() < self.forgiven_until):
+                self.ends[status] += 1
             self._start()
             return status, said
 
@@ -104,6 +108,10 @@ class Process:
             self.ends[1] = ends[1]
             self.ends = +self.ends
             return count
+
+    def forgive_fenced(self, seconds):
+        """A zombie that took its name back for a moment is told of by its successor's next step, after the zombie's end."""
+        self.forgiven_until = time.monotonic() + seconds
 
     def still(self):
         self.is_still = True

@@ -25,7 +25,7 @@ private struct Standing: Clock {
 
 private let routes = Routes(
   intake: EventIntake(settings: Gateway.Settings(), producer: Taking(), clock: Standing(), permits: nil), permits: nil,
-  accounts: nil, tokens: BearerTokens([]), clock: Standing(), probes: Gateway.Probes())
+  accounts: nil, products: nil, tokens: BearerTokens([]), clock: Standing(), probes: Gateway.Probes())
 
 /// A request to the gateway: a line with method, target and content type, then the body.
 @_cdecl("LLVMFuzzerTestOneInput")
