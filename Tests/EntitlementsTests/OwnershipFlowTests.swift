@@ -19,12 +19,16 @@ import Testing
           attempt: attempt)))
   }
 
-  private func merge(_ account: String, into target: String, id: String) -> VerifiedEvent {
+  private func order(_ order: AccessOrdered.Order, _ account: String, id: String) -> VerifiedEvent {
     VerifiedEvent(
       fact: .ordered(
         AccessOrdered(
-          environment: .production, account: Account(account)!, order: .merge(into: Account(target)!), orderID: id,
-          operatorName: "op", reason: "ticket")))
+          environment: .production, account: Account(account)!, order: order, orderID: id, operatorName: "op",
+          reason: "ticket")))
+  }
+
+  private func merge(_ account: String, into target: String, id: String) -> VerifiedEvent {
+    order(.merge(into: Account(target)!), account, id: id)
   }
 
   /// What entitlements sent back to the beginning, as it comes round through verification.
@@ -81,6 +85,34 @@ import Testing
     comeRound(world, at: 50)
     #expect(world.active("guest", at: 60) == [] && world.active("known", at: 60) == ["pro"])
     #expect(world.active("u1", at: 60) == ["pro"])
+  }
+
+  /// Who shared a purchase once and owns it now hands it over whole.
+  @Test func aFormerSharerThatOwnsThePurchaseTakesItIntoAMerge() {
+    let world = World(policy: .share)
+    world.feed(pro, by: "u1", at: 20)
+    world.feed(pro, by: "guest", as: .paymentRestored, at: 30)
+    world.feed(order(.transfer(OriginalTransactionID("1")!, to: Account("guest")!), "u1", id: "t"), key: key, at: 35)
+    #expect(world.active("guest", at: 36) == ["pro"] && world.active("u1", at: 36) == [])
+    world.feed(merge("guest", into: "known", id: "m"), key: "Production/guest", at: 40)
+    comeRound(world, at: 50)
+    #expect(world.active("guest", at: 60) == [] && world.active("known", at: 60) == ["pro"])
+  }
+
+  /// More than one order may move is moved by several, up or down.
+  @Test(arguments: [Int64(1), -1])
+  func aMergeMovesMoreThanOneOrderMay(_ sign: Int64) {
+    let world = World()
+    let most = sign * AccessOrdered.maximumAdjustment
+    for id in ["a", "b"] {
+      world.feed(order(.adjust(CreditUnit("coins")!, amount: most), "guest", id: id), key: "Production/guest", at: 20)
+    }
+    world.feed(
+      order(.adjust(CreditUnit("coins")!, amount: sign * 7), "guest", id: "c"), key: "Production/guest", at: 21)
+    #expect(world.balance("guest") == 2 * most + sign * 7)
+    world.feed(merge("guest", into: "known", id: "m"), key: "Production/guest", at: 40)
+    comeRound(world, at: 50)
+    #expect(world.balance("guest") == 0 && world.balance("known") == 2 * most + sign * 7)
   }
 
   @Test func aShareEndsWhereItsAccountIsMergedIntoTheOwner() {

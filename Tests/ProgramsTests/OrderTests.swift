@@ -74,6 +74,10 @@ import Testing
     (["merge", "--account", "a", "--reason", "r"], "--to"),
     (["grant", "--account", "a", "--entitlement", "pro", "--reason", "r", "--store", "sqlite:none.db"], "none.db"),
     (["merge", "--account", "a", "--reason", String(repeating: "r", count: 5000), "--to", "b"], "reason"),
+    (
+      ["merge", "--account", "a", "--reason", "r", "--to", "b", "--order", String(repeating: "o", count: 257)],
+      "orderId"
+    ),
   ])
   func wrongOrdersAreNamedAndGiveNothing(words: [String], names: String) throws {
     let program = try Tool()

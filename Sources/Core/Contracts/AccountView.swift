@@ -75,7 +75,7 @@ public struct AccountView: Sendable {
     self.permits = permits
     // What waits, waits now, whatever instant is asked for.
     let catalogue = history[row.catalogueVersion]?.catalogue ?? history.newest
-    waitingFor = Set(row.state.facts.purchases(catalogue).filter { catalogue.isMissing($0) }.map(\.product)).sorted()
+    waitingFor = row.state.facts.missing(catalogue).sorted()
   }
 
   /// An account that nothing is known of.

@@ -88,14 +88,11 @@ public struct CatalogueDiff: Sendable {
       let refunded = purchase.isRevoked ? Booking.refund(of: whole, percentage: purchase.revocationPercentage) : 0
       credits[worth.unit, default: 0] += whole - refunded
     }
-    func waiting(_ catalogue: Catalogue) -> Set<ProductID> {
-      Set(facts.purchases(catalogue).filter { catalogue.isMissing($0) }.map(\.product))
-    }
+    let (waited, waits) = (facts.missing(before), facts.missing(after))
     return Account(
       environment: row.environment, account: row.account, changes: changes,
       credits: credits.sorted { $0.key < $1.key }.map { (unit: $0.key, amount: $0.value) },
-      waitsFor: waiting(after).subtracting(waiting(before)).sorted(),
-      waitsNoLonger: waiting(before).subtracting(waiting(after)).sorted())
+      waitsFor: waits.subtracting(waited).sorted(), waitsNoLonger: waited.subtracting(waits).sorted())
   }
 }
 

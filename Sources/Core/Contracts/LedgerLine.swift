@@ -34,7 +34,7 @@ public struct LedgerLine: Sendable, Hashable {
   }
 
   /// The side that every line has.
-  static let account = "account"
+  public static let account = "account"
 
   /// Writes the members of an object.
   public func write(_ json: inout JSONWriter) {

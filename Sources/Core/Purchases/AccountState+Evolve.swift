@@ -99,7 +99,7 @@ extension AccountState {
     return facts.purchases(catalogue).contains {
       $0.key.originalTransaction == key.originalTransaction
         && ($0.key == key || $0.transaction == revision.transaction || revision.type == .untold && $0.isOneTime)
-        && !isWorthless($0) && !isUnknown($0, catalogue)
+        && !isWorthless($0) && !catalogue.isUnknown($0)
     }
   }
 

@@ -32,7 +32,7 @@ extension AccountState {
     guard !bought.isEmpty else { return answer(.finishable, .none, Permit.Reason.anotherAccount) }
     let left = bought.filter { !isWorthless($0) }
     guard !left.isEmpty else { return answer(.finishable, .none, Permit.Reason.revoked) }
-    guard !left.contains(where: { isUnknown($0, catalogue) }) else {
+    guard !left.contains(where: { catalogue.isUnknown($0) }) else {
       return answer(.pending, .none, Permit.Reason.unknownProduct)
     }
     if left.contains(where: { $0.type == .consumable }) { return granted }

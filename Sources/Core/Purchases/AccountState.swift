@@ -19,9 +19,6 @@ public struct AccountState: Sendable, Hashable {
   /// The next instant at which access changes by time alone; nil while there is none.
   public internal(set) var dueAt: Instant?
 
-  /// An account is merged once, or a few times after mistakes.
-  public static let rememberedMerges = 16
-
   public init(
     facts: AccountFacts = AccountFacts(), published: [PublishedEntitlement] = [], balances: [Balance] = [],
     openPermits: [OpenPermit] = [], mergeIDs: [String] = [], merge: Merge? = nil, clock: Instant = .distantPast,
@@ -40,11 +37,6 @@ public struct AccountState: Sendable, Hashable {
   /// Whether something waits for a catalogue that knows more.
   public func isWaiting(for catalogue: Catalogue) -> Bool {
     facts.purchases(catalogue).contains { catalogue.isMissing($0) }
-  }
-
-  /// A consumable that was booked is known, whatever later catalogues leave out.
-  func isUnknown(_ purchase: Purchase, _ catalogue: Catalogue) -> Bool {
-    !purchase.isBooked && !catalogue.knows(purchase)
   }
 }
 

@@ -65,11 +65,11 @@ public struct Catalogue: Sendable, Hashable {
       : product(purchase.product, as: purchase.type) != nil
   }
 
-  /// Whether a purchase of which something is left waits for a catalogue that knows it. A consumable that was booked is
-  /// known, whatever later catalogues leave out.
-  public func isMissing(_ purchase: Purchase) -> Bool {
-    !purchase.isTakenBack && !purchase.isBooked && !knows(purchase)
-  }
+  /// A consumable that was booked is known, whatever later catalogues leave out.
+  func isUnknown(_ purchase: Purchase) -> Bool { !purchase.isBooked && !knows(purchase) }
+
+  /// Whether a purchase of which something is left waits for a catalogue that knows it.
+  public func isMissing(_ purchase: Purchase) -> Bool { !purchase.isTakenBack && isUnknown(purchase) }
 }
 
 public struct CatalogueProduct: Sendable, Hashable {

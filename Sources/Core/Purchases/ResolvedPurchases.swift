@@ -135,4 +135,9 @@ extension AccountFacts {
 
   /// The purchases as access and credits are computed from them: each of the type that a statement or the catalogue tells.
   public func purchases(_ catalogue: Catalogue) -> [Purchase] { resolved(catalogue).purchases }
+
+  /// Products that purchases wait for until the catalogue knows them.
+  public func missing(_ catalogue: Catalogue) -> Set<ProductID> {
+    Set(purchases(catalogue).filter { catalogue.isMissing($0) }.map(\.product))
+  }
 }

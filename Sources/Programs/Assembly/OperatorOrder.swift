@@ -8,8 +8,14 @@ public struct OperatorOrder: Sendable {
   public let request: AskedRequest
   private let received: ReceivedRecord
 
+  /// What follows from an order is named by its id and a chain's, and must be readable too.
+  private static let maximumIDBytes = 256
+
   /// - Throws: for an order that the log's readers would refuse.
   public init(_ order: AccessOrdered) throws(FieldFailure) {
+    guard order.orderID.utf8.count <= Self.maximumIDBytes else {
+      throw FieldFailure("orderId", "is longer than \(Self.maximumIDBytes) bytes")
+    }
     let event = ReceivedEvent.ordered(order)
     // By the way that it will be read, so that nothing stands in the log that nobody can take.
     received = try ReceivedRecord(type: .accessOrdered, data: event.data)

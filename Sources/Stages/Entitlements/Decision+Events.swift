@@ -30,7 +30,8 @@ extension Decision {
             Row(
               subject.ledgerKey(credit.unit, entry),
               [
-                .text(credit.amount > 0 ? other : "account"), .text(credit.amount > 0 ? "account" : other),
+                .text(credit.amount > 0 ? other : LedgerLine.account),
+                .text(credit.amount > 0 ? LedgerLine.account : other),
                 .integer(Int64(clamping: credit.amount.magnitude)), .integer(version),
                 .integer(record.timestamp.milliseconds),
               ]))))

@@ -181,7 +181,16 @@ extension Decision {
     }
     guard let handover else { return (.done, AnswerRow.Reason.ordered) }
     for credit in handover.credits {
-      hand(.adjust(credit.unit, amount: credit.amount), id: order.orderID, at: nil, from: nil, subject, merge)
+      // One order moves so much at the most: what is more goes as several, each a line of its own.
+      let most = AccessOrdered.maximumAdjustment
+      var (rest, piece) = (credit.amount, 1)
+      while rest != 0 {
+        let amount = min(max(rest, -most), most)
+        let id = piece == 1 ? order.orderID : "\(order.orderID)/\(piece)"
+        hand(.adjust(credit.unit, amount: amount), id: id, at: nil, from: nil, subject, merge)
+        rest -= amount
+        piece += 1
+      }
     }
     for manual in handover.orders {
       let kind: AccessOrdered.Order =

@@ -74,8 +74,12 @@ struct Decision {
       reason = claim(
         &chain, sender, source: proof.event.proof, isRestore: proof.event.report.type == .paymentRestored)
     }
-    let whole = chain.row.parts + incoming.filter { part in !chain.row.parts.contains { $0.digest == part.digest } }
     settle(&chain)
+    // For who has nothing of the chain yet.
+    func everything() -> [SignedPart] {
+      let known = chain.row.parts
+      return known + incoming.filter { part in !known.contains { $0.digest == part.digest } }
+    }
     func report(of account: Account) -> Report? { sender == account ? proof.event.report : nil }
     func owned(_ account: Account, _ basis: OwnershipBasis, _ parts: [SignedPart]) -> OwnedEvent {
       .owned(
@@ -86,9 +90,9 @@ struct Decision {
     }
     if let owner = chain.row.account {
       if let from = chain.before, from != owner {
-        transfer(chain, from: from, to: owner, parts: whole, proof: proof.event.proof, report: report(of: owner))
+        transfer(chain, from: from, to: owner, parts: everything(), proof: proof.event.proof, report: report(of: owner))
       } else {
-        emit(owned(owner, chain.row.basis, chain.before == nil ? whole : incoming))
+        emit(owned(owner, chain.row.basis, chain.before == nil ? everything() : incoming))
       }
     } else {
       emit(
@@ -99,7 +103,7 @@ struct Decision {
     }
     let sharers = sharers(chain.row)
     for sharer in sharers {
-      emit(owned(sharer, .share, chain.sharersBefore.contains(sharer) ? incoming : whole))
+      emit(owned(sharer, .share, chain.sharersBefore.contains(sharer) ? incoming : everything()))
     }
     endSharing(chain, sharers, proof: proof.event.proof)
     if let sender, sender != chain.row.account, !sharers.contains(sender) {
@@ -168,7 +172,10 @@ struct Decision {
     case .transfer(let original, let to):
       var chain = try chain(order.environment, original)
       let account = aliases.resolve(order.environment, order.account)
-      if account != order.account, chain.row.ownership.sharers.contains(order.account) {
+      // Who shared it once and has come to own it hands it over whole.
+      if account != order.account, chain.before != order.account,
+        chain.row.ownership.sharers.contains(order.account)
+      {
         handShare(of: chain, from: order.account, to: account, orderID: order.orderID)
         return pass(fact, order.environment, order.account)
       }
