@@ -5,12 +5,13 @@ extension Bench {
   private static let verifySeconds = 3
   /// One core and all of them follow each other so closely that what else the machine does falls on both.
   private static let coresSeconds = 2
-  /// What each core must add, alone being one: 1.8 for two. Of a machine that gives openssl less, the same part.
+  /// What each core must add, alone being one: 1.8 for two. It stands whatever the machine gives: a run that could not show it
+  /// has not shown it.
   private static let coresFloor = 0.9
   /// Three signature checks and a fifth more.
   private static let coldFloor = 1 / 1.2
 
-  /// What openssl gains on a machine with nothing else to do; below it, people are told.
+  /// Of all cores, what openssl gains on a machine with nothing else to do; below it, people are told why.
   private static let machineShare = 0.95
 
   func oneCore() throws -> Row {
@@ -59,8 +60,6 @@ extension Bench {
         try Self.elapsed(1)
       }
     }
-    // Another program that has one of the cores takes it from openssl too.
-    row.floor = Self.coresFloor * min(Double(count), machine.ratio.median)
     let share = Spread(
       zip(row.pairs, machine.pairs).map { ours, machine in
         ours.ours.rate / ours.limit.rate / (machine.ours.rate / machine.limit.rate)
@@ -71,7 +70,8 @@ extension Bench {
         + "that it takes where one core works alone")
     if machine.ratio.median < Double(count) * Self.machineShare {
       notes.append(
-        "NOT ALL CORES ARE FREE: openssl itself gains \(machine.ratio.text); the floor is \(Self.coresFloor) of that")
+        "NOT ALL CORES ARE FREE: openssl itself gains \(machine.ratio.text), so the floor of \(count) cores can't be judged here"
+      )
     }
     return [row, machine]
   }

@@ -8,7 +8,7 @@ struct Row {
   /// What is counted per second.
   let unit: String
   /// The smallest ratio that is accepted; nil where it is only reported.
-  var floor: Double?
+  let floor: Double?
   var pairs: [(ours: Sample, limit: Sample)] = []
 
   init(_ name: String, beside limitName: String, unit: String, floor: Double? = nil) {
