@@ -180,6 +180,28 @@ import Testing
     #expect(world.balance(a) == 400 && world.balance(b) == 100)
   }
 
+  /// A record that has nothing to do with purchases must not make the account look settled: the sweep passes it by then.
+  @Test(arguments: ["spend", "adjustment", "claim", "refused proof"])
+  func whatComesBeforeTheSweepFindsTheNewerCatalogue(_ what: String) {
+    let world = World(coins("1", nil))
+    world.feed(sale("1", bought: 12, token: a), by: a, at: 20)
+    #expect(world.view(a, at: 20)?.waitingFor.map(\.text) == ["coins"])
+    world.relearn(coins("2", 40), from: 25)
+    let events =
+      switch what {
+      case "spend": world.spend(40, "k", by: a, at: 26)
+      case "adjustment":
+        world.order(.adjust(CreditUnit("coins")!, amount: -40), "o", on: a, at: 26)
+      case "claim": world.claim("1", "c", by: a, at: 26)
+      default: world.feed(sale("2", bought: 12, token: b), by: a, at: 26)
+      }
+    #expect(events.first?.gist == "added 40 coins" && gists(events).contains("finishable granted"), "\(gists(events))")
+    world.tick(30)
+    let isSpent = what == "spend" || what == "adjustment"
+    #expect(world.balance(a) == (isSpent ? 0 : 40) && world.view(a, at: 30)?.waitingFor == [])
+    #expect(world.permits(a).allSatisfy { $0.permit.status == .finishable })
+  }
+
   // MARK: Any order
 
   /// Amounts, a unit, a duration and entitlements change, and a product is away for a while: what comes of it is a matter of

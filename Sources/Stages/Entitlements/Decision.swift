@@ -87,9 +87,8 @@ struct Decision {
           var account = try AccountRow(row)
           let subject = Subject(environment: account.environment, account: account.account)
           catalogue = history.inForce(at: tick.instant, notBefore: account.catalogueVersion)
-          let changes =
-            index == 0
-            ? account.state.tick(tick.instant, catalogue) : account.state.relearn(at: tick.instant, catalogue)
+          var changes = relearn(&account, at: tick.instant)
+          if index == 0 { changes += account.state.tick(tick.instant, catalogue) }
           publish(changes, &account, subject, Cause(event: sourceID), asOf: max(account.state.clock, tick.instant))
           write(account)
         } catch { setAside(row, error, history.inForce(at: tick.instant)) }
@@ -141,12 +140,20 @@ struct Decision {
       ?? AccountRow(
         environment: subject.environment, account: subject.account, partition: record.coordinates.partition,
         version: 0, catalogueVersion: catalogue.version, isWaiting: false, state: AccountState())
+    let relearned = relearn(&account, at: record.timestamp)
     let (changes, outcome) = try body(&account.state)
-    publish(changes, &account, subject, cause, asOf: max(account.state.clock, record.timestamp))
+    publish(relearned + changes, &account, subject, cause, asOf: max(account.state.clock, record.timestamp))
     account.partition = record.coordinates.partition
     version = account.version
     write(account, over: row)
     return outcome
+  }
+
+  /// What a newer catalogue than the account's last one changes, before anything else does: the row tells afterwards that the
+  /// account has been settled by it, whatever the record was about.
+  private func relearn(_ account: inout AccountRow, at instant: Instant) -> [AccountChange] {
+    guard account.catalogueVersion != catalogue.version else { return [] }
+    return account.state.relearn(at: instant, catalogue)
   }
 
   /// Writes the account's row, unless it is there as it is. Bytes are compared rather than states: a state that nobody keeps
