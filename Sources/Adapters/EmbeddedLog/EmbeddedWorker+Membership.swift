@@ -36,6 +36,16 @@ extension EmbeddedWorker {
         for partition in surplus { owned[partition]?.isRevoked = true }
         return .revoked(surplus, lost: false)
       }
+      // What an earlier start under this name owned is nobody's to let go of but ours: it passed to us with the name, and
+      // may be somebody else's share by now.
+      let present = member
+      let left = view.owners.filter { id, owner in
+        owner == settings.instance && !share.values.contains(id) && !owned.values.contains { $0.id == id }
+      }.map(\.key)
+      if !left.isEmpty {
+        try log.writer.perform { transaction in try present.release(left, in: transaction) }
+        continue
+      }
       let wanted = share.filter {
         owned[$0.key] == nil && (view.owners[$0.value] ?? settings.instance) == settings.instance
       }
@@ -44,7 +54,6 @@ extension EmbeddedWorker {
         return nil
       }
       let claim = wanted.map(\.value)
-      let present = member
       let claimed = try log.writer.perform { transaction in
         try present.claim(claim, seen: view.generation, in: transaction)
       }

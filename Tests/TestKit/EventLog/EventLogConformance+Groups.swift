@@ -101,6 +101,23 @@ let groupCases: [EventLogCase] = [
     try requireEqual(second.revocations, revocations, "partitions taken from the other member")
     try requireEqual(second.assigned.count, 2, "partitions of the other member")
   },
+  EventLogCase("a static member that restarts lets go of what it had for one that joined meanwhile") { test in
+    let topic = try test.topic("scaled")
+    let all = Set((0..<4).map { TopicPartition(topic, $0) })
+    let first = try test.worker("w1", group: "g", topics: [topic], isStatic: true, sessions: 10)
+    try test.poll([first], until: "the first member to hold everything") { first.assigned == all }
+    first.worker.close()
+    let second = try test.worker("w2", group: "g", topics: [topic], on: test.another(), isStatic: true, sessions: 10)
+    for _ in 0..<4 { try second.step() }
+    let again = try test.worker("w1", group: "g", topics: [topic], isStatic: true, sessions: 10)
+    try test.poll([again, second], until: "two members to hold two partitions each") {
+      again.assigned.count == 2 && second.assigned.count == 2
+    }
+    try requireEqual(again.assigned.union(second.assigned), all, "both shares")
+    let places = try test.publish((0..<40).map { record(topic, "\($0)", partition: Int32($0 % 4)) })
+    try test.poll([again, second], until: "40 records") { again.records.count + second.records.count >= 40 }
+    try requireEqual((again.records + second.records).map(\.coordinates).sorted(), places.sorted(), "records of both")
+  },
 ]
 
 let commitCases: [EventLogCase] = [
