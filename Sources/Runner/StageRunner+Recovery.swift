@@ -11,6 +11,7 @@ extension StageRunner {
     let committed = try worker.committed(partitions)
     laps.end()
     try refuseLostOffsets(partitions.filter { committed[$0] ?? nil == nil && positions?[$0]?.next == nil }, worker)
+    try refuseOlderStore()
     var starts: [TopicPartition: Int64] = [:]
     var kept: [(partition: TopicPartition, batches: [Unpublished])] = []
     for partition in partitions {
@@ -73,6 +74,28 @@ extension StageRunner {
         Standing.lostOffset(of: partition, group: settings.group, reached, hasState: stage.hasState))
     }
     throw LogFailure(.stale, "offsets of group \(settings.group) were committed while they were looked at")
+  }
+
+  /// A store that is older than the log's offsets is refused by every member, also by one on whose own partitions it happens
+  /// to be level: there it would work on, and from then on no store would be the newest for all partitions.
+  private func refuseOlderStore() throws {
+    guard let store, !isStoreCompared, !settings.isReplay else { return }
+    // In this order: a batch reaches the store first, so no offset is ahead of a position that is read after it.
+    var offsets: [TopicPartition: Int64] = [:]
+    for topic in stage.inputs.map({ settings.topics.name($0) }) {
+      for (number, offset) in try log.committed(group: settings.group, topic: topic) {
+        offsets[TopicPartition(topic, number)] = offset
+      }
+    }
+    let reader = try store.reader()
+    defer { reader.close() }
+    let positions = try reader.positions(stage: stage.name.rawValue)
+    for (partition, offset) in offsets.sorted(by: { $0.key < $1.key }) where offset > positions[partition]?.next ?? 0 {
+      let standing = Standing(
+        of: partition, group: settings.group, store: positions[partition]?.next, log: offset, kept: [])
+      if case .inconsistent(let reason) = standing { throw RunnerFailure.inconsistent(reason) }
+    }
+    isStoreCompared = true
   }
 
   /// Asks the log whether this is still a member, by a commit that changes nothing. A claim takes a partition from whoever

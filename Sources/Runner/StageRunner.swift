@@ -81,6 +81,8 @@ public final class StageRunner {
   var unsettled: Unsettled?
   /// Partitions of `parked` that wait for their first record's time.
   var waiting: [TopicPartition: (offset: Int64, until: Instant)] = [:]
+  /// Whether the store was found to be as new as the group's offsets on all partitions, in this session.
+  var isStoreCompared = false
   private var lastSchedule: Int64
   private var schedulePause = RunnerSettings.scheduleMilliseconds
   /// Asked whenever something is due, so kept: opening a reader costs a connection.
@@ -138,6 +140,7 @@ public final class StageRunner {
     owned = [:]
     waiting = [:]
     unsettled = nil
+    isStoreCompared = false
     let books = try store?.stage(stage.name.rawValue, group: settings.group)
     defer { books?.close() }
     let worker = try opened()

@@ -160,6 +160,44 @@ import Testing
     #expect(try bench.tally("a") == nil, "nothing was written")
   }
 
+  /// Another member would go on where the older store is level with the offsets, and no store were the newest any more.
+  @Test func aStoreThatIsOlderOnTheOthersPartitionsStopsAMemberToo() throws {
+    let bench = try RunnerBench()
+    try bench.publish(.owned, Self.load)
+    try bench.run(TallyStage())
+    let topic = bench.topics.name(.owned)
+    let offsets = try bench.log.committed(group: "tests", topic: topic)
+    try #require(offsets.count == 3 && offsets.values.allSatisfy { $0 > 0 })
+    bench.store.close()
+    bench.store = SQLiteStore(path: bench.folder.appendingPathComponent("older").path)
+    try bench.store.migrate()
+    let books = try bench.store.stage(TallyStage().name.rawValue, group: "tests")
+    for number in Int32(0)...1 {
+      let partition = TopicPartition(topic, number)
+      let epoch = try #require(books.claim([partition])[partition]).epoch
+      let advance = Advance(partition: partition, epoch: epoch, from: nil, next: offsets[number] ?? 0, outgoing: [])
+      try books.commit(StoreTransaction(advances: [advance], writes: []), published: [:])
+    }
+    books.close()
+    let envelope = Envelope(id: "more", source: "/tests", type: .factNoted)
+    try bench.publish([
+      ProducedRecord(
+        topic: topic, partition: 0,
+        record: Record(key: [97], value: [97], headers: envelope.headers, timestamp: bench.clock.now()))
+    ])
+    // The third partition is another member's.
+    let other = try bench.log.worker(
+      WorkerSettings(group: "tests", topics: [topic], instance: "z", isStatic: true, sessionTimeoutMilliseconds: 60_000)
+    )
+    defer { other.close() }
+    let failure = failure { try bench.run(TallyStage()) }
+    guard case .inconsistent(let reason) = failure else {
+      Issue.record("stopped for another reason: \(String(describing: failure))")
+      return
+    }
+    #expect(reason.contains("The store is older than the log's offsets"))
+  }
+
   /// Whatever was made of the records: one that was passed on, one that waits, one in quarantine.
   @Test(arguments: ["at once", "until 9000000000000", "without headers"])
   func aStageWithoutStateWhoseOffsetsAreGoneStopsAndSaysWhereItStood(value: String) throws {
