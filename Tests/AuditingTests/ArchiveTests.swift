@@ -12,7 +12,7 @@ import Testing
     let folder = try DiskFolder()
     let outcome = try AuditExport(topics: settings.topics, key: settings.verifierKey).write(harness.log, to: folder)
     #expect(outcome.unsigned == 0)
-    #expect(outcome.partitions == Int(partitions) * 6)
+    #expect(outcome.partitions == Int(partitions) * Topic.audited.count)
     return (folder, settings, harness.log)
   }
 

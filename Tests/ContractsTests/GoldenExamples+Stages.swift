@@ -53,6 +53,24 @@ extension GoldenExamples {
     return .object(JSONObject(members))
   }
 
+  func catalogue() throws -> CataloguePublished {
+    let products = [
+      CatalogueProduct(
+        id: try id("com.example.coins.100"), terms: .consumable(try id("coins"), amount: 120), entitlements: []),
+      CatalogueProduct(
+        id: try id("com.example.gold.monthly"), terms: .autoRenewable(group: "membership", level: 1),
+        entitlements: [try id("gold"), try id("silver")]),
+      CatalogueProduct(
+        id: try id("com.example.pro.lifetime"), terms: .nonConsumable, entitlements: [try id("pro")], sale: .withdrawn),
+      CatalogueProduct(
+        id: try id("com.example.season"), terms: .nonRenewing(try #require(CalendarDuration(iso8601: "P30D"))),
+        entitlements: [try id("season")], sale: .init(from: try instant("2025-12-01T00:00:00Z"))),
+    ]
+    return CataloguePublished(
+      catalogue: Catalogue(version: "2025-12", products: products), from: try instant("2025-12-01T00:00:00Z"),
+      operatorName: "kim")
+  }
+
   private var receiptReport: Report {
     get throws {
       Report(

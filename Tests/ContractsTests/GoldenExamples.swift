@@ -79,6 +79,7 @@ struct GoldenExamples {
       + verified().map { Example(name: $0.key, type: $0.value.type, data: $0.value.data) }
       + owned().map { Example(name: $0.key, type: $0.value.type, data: $0.value.data) }
       + entitlements().map { Example(name: $0.key, type: $0.value.type, data: $0.value.data) }
+      + [Example(name: "catalogue.published.v1", type: .cataloguePublished, data: catalogue().data)]
       + audit().map { Example(name: $0.key, type: $0.value.type, data: $0.value.data) }
   }
 
@@ -92,6 +93,7 @@ struct GoldenExamples {
     case .purchaseOwned, .purchaseTransferred, .purchaseUnowned, .clockTicked:
       try OwnedEvent(type: type, data: data).data
     case .auditCheckpointed, .auditAnomalyFound: try AuditEvent(type: type, data: data).data
+    case .cataloguePublished: try CataloguePublished(type: type, data: data).data
     default: try EntitlementEvent(type: type, data: data).data
     }
   }

@@ -130,5 +130,8 @@ struct TopicTests {
     #expect(specs.contains { $0.name == "purchases.quarantine" && $0.maximumBytes > largest })
     #expect(specs.filter(\.isCompacted).map(\.name) == ["purchases.entitlement-state"])
     #expect(Set(Topic.allCases).subtracting(Topic.audited) == [.entitlementState, .audit])
+    #expect(
+      Topic.audited.sorted { $0.rawValue < $1.rawValue }
+        == Topic.auditedOutputsFirst.sorted { $0.rawValue < $1.rawValue })
   }
 }

@@ -132,6 +132,8 @@ def judge_doctored_values_are_not_valid():
         ("payment.finishable.v1", {"content": "some"}),
         ("audit.checkpointed.v1", {"scope": "summary"}),
         ("audit.anomaly.found.v1", {"ageMilliseconds": -1}),
+        ("catalogue.published.v1", {"from": "tomorrow"}),
+        ("catalogue.published.v1", {"catalogue": {"version": "2", "products": [{"id": "a", "type": "gift"}]}}),
     ]
     valid = dict(examples())
     for name, change in cases:

@@ -127,6 +127,67 @@ import Testing
     #expect(process.terminationStatus == 0)
   }
 
+  /// The log alone says which catalogue decides from when: a store that is lost is made again by the same ones.
+  @Test func aLostStoreIsReplayedByTheCataloguesOfTheLog() throws {
+    let program = try program()
+    try program.write("first.json", catalogue("1", gives: "pro"))
+    try program.write("second.json", catalogue("2", gives: "premium"))
+    #expect(try work(program, "first.json").status == 0)
+    #expect(try work(program, "second.json").status == 0)
+    let published = try program.run("tail", "catalogue").lines
+    #expect(published.count == 2 && published.allSatisfy { $0.contains("catalogue.published.v1") }, "\(published)")
+    let at = ["--at", "2030-01-01T00:00:00Z"]
+    let stood = try program.run(["replay", "entitlements", "--into", "sqlite:a.db", "--json"] + at)
+    #expect(stood.status == 0 && stood.output.contains(#""same":true"#), "\(stood.errors)")
+    let digest = try #require(stood.output.firstMatch(of: #/"digest":"([0-9a-f]{64})"/#)).1
+    for end in ["", "-wal", "-shm"] {
+      try? FileManager.default.removeItem(at: program.folder.appendingPathComponent("purchases.db\(end)"))
+    }
+    let lost = try program.run(["replay", "entitlements", "--into", "sqlite:b.db", "--json"] + at)
+    #expect(lost.status == 0 && !lost.output.contains("liveDigest"), "\(lost.output)\(lost.errors)")
+    #expect(lost.output.contains(#""digest":"\#(digest)""#), "\(stood.output)\(lost.output)")
+    // The audit log covers catalogues.
+    let audit = try program.run("audit", "verify")
+    #expect(audit.output.contains("catalogue"), "\(audit.output)\(audit.errors)")
+  }
+
+  /// No service is told of a file: one command puts a catalogue into force for all that run.
+  @Test(.timeLimit(.minutes(1))) func aPublishedCatalogueComesIntoForceWithoutAFile() throws {
+    let program = try program()
+    let options = [
+      "--anchor", "store/root.der", "--bundle-id", "com.example.app", "--environment", "Sandbox",
+    ]
+    let none = try program.run(["run", "--until-idle"] + options)
+    #expect(none.status == 2 && none.errors.contains("catalogue publish"), "\(none.status) \(none.errors)")
+    try program.write("catalogue.json", catalogue("1", gives: "pro"))
+    let first = try program.run("catalogue", "publish", "catalogue.json")
+    #expect(first.status == 0 && first.output.hasPrefix("version 1, 1 products, is in force from"), "\(first.errors)")
+    let again = try program.run("catalogue", "publish", "catalogue.json")
+    #expect(again.status == 0 && again.output.contains("was published before"), "\(again.errors)")
+    let log = program.folder.appendingPathComponent("said")
+    try Data().write(to: log)
+    let process = try program.process(
+      ["run", "--listen", "127.0.0.1:0"] + options, output: FileHandle.nullDevice,
+      errors: FileHandle(forWritingTo: log))
+    try process.run()
+    defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+    func has(_ entitlement: String) throws -> Bool {
+      let text = try String(contentsOf: log, encoding: .utf8)
+      try #require(process.isRunning, "it ended: \(text)")
+      return try program.run("state", "--account", account).output.contains("entitlement \(entitlement)")
+    }
+    while try !has("pro") { usleep(50_000) }
+    try program.write("catalogue.json", catalogue("1", gives: "other"))
+    let contradicts = try program.run("catalogue", "publish", "catalogue.json")
+    #expect(contradicts.status == 2 && contradicts.errors.contains("says something else"), "\(contradicts.errors)")
+    try program.write("catalogue.json", catalogue("2", gives: "premium"))
+    #expect(try program.run("catalogue", "publish", "catalogue.json").status == 0)
+    while try !has("premium") { usleep(50_000) }
+    process.terminate()
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+  }
+
   @Test func productsAndMistakesAreNamed() throws {
     let program = try Tool()
     let sale = #","sellable":{"until":"2020-01-01T00:00:00Z"}"#

@@ -24,7 +24,7 @@ OUTPUTS = {
     "entitlements": (("owned",), ("entitlements", "entitlement-state", "received", "owned", "quarantine")),
 }
 # Trees exist for these; `entitlement-state` is compacted, `audit` holds the checkpoints.
-AUDITED = ["received", "verified", "owned", "entitlements", "parked", "quarantine"]
+AUDITED = ["received", "verified", "owned", "entitlements", "parked", "quarantine", "catalogue"]
 TERMINAL = {"purchase.verified.v1": "verified", "purchase.rejected.v1": "rejected"}
 
 

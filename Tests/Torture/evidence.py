@@ -9,12 +9,12 @@ import struct
 import subprocess
 from dataclasses import dataclass, field
 
-TOPICS = ["received", "verified", "owned", "entitlements", "entitlement-state", "parked", "quarantine", "audit"]
+TOPICS = ["received", "verified", "owned", "entitlements", "entitlement-state", "parked", "quarantine", "audit", "catalogue"]
 STAGES = {
     "verification": ["received", "parked"],
     "ownership": ["verified"],
     "entitlements": ["owned"],
-    "auditing": ["received", "verified", "owned", "entitlements", "parked", "quarantine"],
+    "auditing": ["received", "verified", "owned", "entitlements", "parked", "quarantine", "catalogue"],
 }
 TABLES = {
     "entitlement": ["environment", "account", "entitlement", "active", "version"],

@@ -37,6 +37,8 @@ public enum EventType: String, Sendable, Hashable, CaseIterable {
   // audit
   case auditCheckpointed = "audit.checkpointed"
   case auditAnomalyFound = "audit.anomaly.found"
+  // catalogue
+  case cataloguePublished = "catalogue.published"
 
   /// The version that this program writes; older ones are lifted when read.
   public var version: Int { 1 }

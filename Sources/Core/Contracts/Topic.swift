@@ -3,9 +3,19 @@ public enum Topic: String, Sendable, Hashable, CaseIterable {
   case received, verified, owned, entitlements
   case entitlementState = "entitlement-state"
   case parked, quarantine, audit
+  /// Which catalogue is in force from when.
+  case catalogue
 
   /// Topics whose every record is a leaf of an audit tree: all but the compacted one and `audit` itself.
-  public static let audited: [Topic] = [.received, .verified, .owned, .entitlements, .parked, .quarantine]
+  public static let audited: [Topic] = [
+    .received, .verified, .owned, .entitlements, .parked, .quarantine, .catalogue,
+  ]
+
+  /// The same with outputs before what they came of: whoever reads them in this order while the stages work finds the source
+  /// of all that it has read.
+  public static let auditedOutputsFirst: [Topic] = [
+    .quarantine, .entitlements, .owned, .verified, .parked, .received, .catalogue,
+  ]
 
   public var isCompacted: Bool { self == .entitlementState }
 }

@@ -4,8 +4,8 @@ import PurchasesCore
 import PurchasesEntitlements
 import PurchasesRunner
 
-/// Looks for newer catalogues while the stages run: in the file, and in the store, where other processes leave theirs. What it
-/// finds comes into force without a restart. A file that is no catalogue, or one that contradicts the store, is an alarm, and
+/// Looks for newer catalogues while the stages run: in the file, in the log, where people publish them, and in the store, where
+/// other processes leave theirs. What it finds comes into force without a restart. A file that is no catalogue, or one that contradicts the store, is an alarm, and
 /// the catalogue in force goes on.
 final class CatalogueWatch: Sendable {
   /// How often it looks: several times within the time that a new catalogue takes to come into force.
@@ -15,11 +15,13 @@ final class CatalogueWatch: Sendable {
 
   /// - Parameter source: of the entitlements stage.
   init(
-    _ file: CatalogueFile, _ history: CatalogueHistory, _ deployment: Deployment, store: any Store,
-    source: StageSource, stop: StopSignal
+    _ file: CatalogueFile?, _ history: CatalogueHistory, _ deployment: Deployment, log: any EventLog,
+    store: any Store, source: StageSource, stop: StopSignal
   ) {
     worker = Worker(name: "catalogue") {
-      var look = Look(file: file, history: history, deployment: deployment, store: store, source: source)
+      var look = Look(
+        file: file, history: history, deployment: deployment, log: CatalogueLog(log, deployment), store: store,
+        source: source)
       while !stop.wait(milliseconds: Self.pauseMilliseconds) { look.again() }
       look.reader?.close()
     }
@@ -33,11 +35,14 @@ final class CatalogueWatch: Sendable {
     let path: String?
     /// The file as it was read last.
     var print: FilePrint?
+    /// Catalogues that the log had at the last look.
+    var published: Int?
     /// The file as it was at the last look.
     var seen: FilePrint?
     var history: CatalogueHistory
     var rows: [Row] = []
     let deployment: Deployment
+    var log: CatalogueLog
     let store: any Store
     let source: StageSource
     var reader: (any StoreReader)?
@@ -45,12 +50,14 @@ final class CatalogueWatch: Sendable {
     var failure: String?
 
     init(
-      file: CatalogueFile, history: CatalogueHistory, deployment: Deployment, store: any Store, source: StageSource
+      file: CatalogueFile?, history: CatalogueHistory, deployment: Deployment, log: CatalogueLog, store: any Store,
+      source: StageSource
     ) {
-      path = file.path
-      print = file.print
+      path = file?.path
+      print = file?.print
       self.history = history
       self.deployment = deployment
+      self.log = log
       self.store = store
       self.source = source
     }
@@ -58,6 +65,7 @@ final class CatalogueWatch: Sendable {
     mutating func again() {
       do {
         try readFile()
+        try readLog()
         try readStore()
         failure = nil
       } catch {
@@ -79,13 +87,24 @@ final class CatalogueWatch: Sendable {
       }
       do {
         let file = try CatalogueReading.file(path)
-        // Handed over with what the store says.
-        _ = try KeptCatalogue.keep(
-          file, at: deployment.clock.now(), lead: KeptCatalogue.leadMilliseconds, in: store,
-          group: deployment.group(.entitlements))
+        try keep(file)
         refused(nil)
       } catch let error as UsageError { refused(error.description) }
       print = now
+    }
+
+    private mutating func readLog() throws {
+      let known = published
+      published = try log.published().count
+      guard published != known else { return }
+      do { try keep(nil) } catch let error as UsageError { refused(error.description) }
+    }
+
+    /// Handed over with what the store says.
+    private mutating func keep(_ file: CatalogueFile?) throws {
+      _ = try KeptCatalogue.keep(
+        file, at: deployment.clock.now(), lead: KeptCatalogue.leadMilliseconds, in: store,
+        group: deployment.group(.entitlements), &log)
     }
 
     /// People must see it: what they meant to sell, or to give, is not in force.

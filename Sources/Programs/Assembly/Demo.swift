@@ -106,12 +106,10 @@ public struct Demo {
     try Data(scenario.authority.root.der).write(to: URL(fileURLWithPath: folder + "/root.der"))
     let audit = try auditSettings()
     let stages: [any Stage] = [
-      VerificationStage(try trust()), StageFactory.demoOwnership,
-      StageFactory(values, deployment).entitlements(catalogue.catalogue),
-      AuditingStage(audit),
+      VerificationStage(try trust()), StageFactory.demoOwnership, AuditingStage(audit),
     ]
     let watch = Stopwatch()
-    let service = try Service(deployment, stages: stages, catalogue: catalogue, stop: stop)
+    let service = try Service(deployment, stages: stages, entitlements: .file(catalogue), stop: stop)
     let waited: Double?
     do { waited = try play(service, until: stop, progress) } catch {
       _ = service.close()

@@ -97,6 +97,12 @@ public struct Deployment: Sendable {
     return try openStore()
   }
 
+  /// False for an SQLite file that is not there.
+  public var hasStore: Bool {
+    guard case .sqlite(let path) = store else { return true }
+    return Files.exists(path)
+  }
+
   /// Opens a store and brings its schema up to date.
   public static func open(_ address: StoreAddress) throws -> any Store {
     let store = unopened(address)

@@ -1,31 +1,102 @@
 import PurchasesContracts
 import PurchasesCore
 
-/// The catalogues that entitlements stages have worked by, as they leave them in the store.
+/// The catalogues that entitlements stages work by: published to the log, and kept in the store for who decides and who reads.
 public enum KeptCatalogue {
-  /// A newer catalogue comes into force so long after it was handed in that all processes that share the store have read
+  /// A newer catalogue comes into force so long after it was handed in that all processes that share the log have read
   /// of it before: each looks once a second.
   public static let leadMilliseconds: Int64 = 5_000
 
-  /// Keeps the catalogue with the time from which on it is in force, once: not before now, since what is decided stays. The
-  /// first one in a store holds from the beginning.
-  /// - Parameter lead: how long other processes may take to hear of it.
+  /// Brings into the store what the log has; and into the log a catalogue that is handed in, with the time from which on it is
+  /// in force, once: not before now, since what is decided stays. The first one holds from the beginning.
+  /// - Parameters:
+  ///   - file: nil for who goes by what was published.
+  ///   - lead: how long other processes may take to hear of it.
   public static func keep(
-    _ file: CatalogueFile, at now: Instant, lead: Int64, in store: any Store, group: String
+    _ file: CatalogueFile?, at now: Instant, lead: Int64, in store: any Store, group: String, _ log: inout CatalogueLog
   ) throws -> CatalogueHistory {
     let reader = try store.reader()
     defer { reader.close() }
     while true {
-      if let history = try reader.catalogueHistory(), let known = history[file.catalogue.version] {
+      let published = try log.published()
+      let kept = try reader.catalogueHistory()
+      try enter(published.filter { kept?[$0.event.catalogue.version] == nil }, in: store, group: group)
+      for publication in published {
+        guard let known = kept?[publication.event.catalogue.version] else { continue }
+        try check(publication.event.catalogue, known)
+      }
+      guard let history = try reader.catalogueHistory() else {
+        guard let file else {
+          throw UsageError(
+            "--catalogue: is missing, and the log has none (`purchases catalogue publish`): without it no purchase grants "
+              + "anything")
+        }
+        try log.publish(event(file, at: now, lead: lead))
+        continue
+      }
+      // Kept by an older program, or by one that ended before it could publish.
+      let unpublished = history.versions.filter { version in
+        !published.contains { $0.event.catalogue.version == version.catalogue.version }
+      }
+      if !unpublished.isEmpty {
+        for version in unpublished {
+          let from = version.from == .distantPast ? try first(reader, version.catalogue.version) ?? now : version.from
+          try log.publish(CataloguePublished(catalogue: version.catalogue, from: from))
+        }
+        continue
+      }
+      guard let file else { return history }
+      if let known = history[file.catalogue.version] {
         try check(file.catalogue, known, history, at: now)
         return history
       }
-      let from = max(file.from ?? .distantPast, now.advanced(byMilliseconds: lead))
-      let books = try store.stage(StageName.entitlements.rawValue, group: group)
-      defer { books.close() }
+      try log.publish(event(file, at: now, lead: lead))
+    }
+  }
+
+  /// Publishes a catalogue for all services that go by the log; answers the time from which on it is in force, and whether it
+  /// was published before.
+  public static func publish(
+    _ file: CatalogueFile, at now: Instant, by operatorName: String, _ log: inout CatalogueLog
+  ) throws -> (from: Instant, wasPublished: Bool) {
+    func known() throws -> CatalogueHistory.Version? {
+      guard let history = try log.history(), let known = history[file.catalogue.version] else { return nil }
+      try check(file.catalogue, known, history, at: now)
+      return known
+    }
+    if let known = try known() { return (known.from, true) }
+    try log.publish(event(file, at: now, lead: leadMilliseconds, by: operatorName))
+    guard let known = try known() else {
+      throw LogFailure(.unavailable, "version \(file.catalogue.version) was published and is not to be read yet")
+    }
+    return (known.from, false)
+  }
+
+  private static func event(
+    _ file: CatalogueFile, at now: Instant, lead: Int64, by operatorName: String? = nil
+  ) -> CataloguePublished {
+    CataloguePublished(
+      catalogue: file.catalogue, from: max(file.from ?? .distantPast, now.advanced(byMilliseconds: lead)),
+      operatorName: operatorName)
+  }
+
+  /// When the first one came, which holds from the beginning.
+  private static func first(_ reader: any StoreReader, _ version: String) throws -> Instant? {
+    let row = try reader.row(RowKey(.catalogue, [.text(version)]))
+    return (row?["valid_from"].integer ?? row?["kept_at"].integer).map { Instant(milliseconds: $0) }
+  }
+
+  private static func enter(
+    _ publications: [CatalogueLog.Publication], in store: any Store, group: String
+  ) throws {
+    guard !publications.isEmpty else { return }
+    let books = try store.stage(StageName.entitlements.rawValue, group: group)
+    defer { books.close() }
+    for publication in publications {
+      let event = publication.event
       let row = Row(
-        RowKey(.catalogue, [.text(file.catalogue.version)]),
-        [.integer(now.milliseconds), .bytes(file.document), .integer(from.milliseconds)])
+        RowKey(.catalogue, [.text(event.catalogue.version)]),
+        [.integer(publication.at.milliseconds), .bytes(event.catalogue.json), .integer(event.from.milliseconds)])
       do throws(StoreFailure) { try books.amend([.insert(row)], epochs: [:]) } catch {
         // Another process was first with it: then it is there now.
         guard error.kind == .conflict else { throw error }
@@ -33,15 +104,19 @@ public enum KeptCatalogue {
     }
   }
 
+  private static func check(_ catalogue: Catalogue, _ known: CatalogueHistory.Version) throws(UsageError) {
+    guard known.catalogue.all == catalogue.all else {
+      throw UsageError(
+        "--catalogue: version \(catalogue.version) is known already and says something else: another content needs another "
+          + "version")
+    }
+  }
+
   private static func check(
     _ catalogue: Catalogue, _ known: CatalogueHistory.Version, _ history: CatalogueHistory, at now: Instant
   ) throws(UsageError) {
     let version = catalogue.version
-    guard known.catalogue.all == catalogue.all else {
-      throw UsageError(
-        "--catalogue: version \(version) is in the store already and says something else: another content needs another "
-          + "version")
-    }
+    try check(catalogue, known)
     // One that was kept and waits to come into force, or the one that is in force until then.
     guard version != history.newest.version, version != history.inForce(at: now).version else { return }
     throw UsageError(

@@ -50,6 +50,15 @@ public final class Service: Sendable {
   /// The stop was asked for before all was open, while something could not be reached: an end as good as any other.
   public struct Stopped: Error {}
 
+  /// Whose catalogues the entitlements stage goes by.
+  public enum Catalogues: Sendable {
+    /// That of the file, published by the service itself, and whatever is published later.
+    case file(CatalogueFile)
+    case published
+
+    var file: CatalogueFile? { if case .file(let file) = self { file } else { nil } }
+  }
+
   /// How long the gateway may take for the requests in hand when it is stopped: above a delivery in a healthy cluster.
   static let gatewayStopSeconds = 10.0
   static let producerStopMilliseconds: Int64 = 10_000
@@ -57,39 +66,47 @@ public final class Service: Sendable {
   static let idlePollMilliseconds: Int64 = 50
 
   /// - Parameters:
-  ///   - catalogue: what the entitlements stage works by from now on; it is kept in the store with those before it.
+  ///   - stages: all but entitlements.
+  ///   - entitlements: the catalogue that this stage works by from now on, or those that were published; nil: it runs elsewhere.
   ///   - appStore: whom the stages may ask what only Apple knows; nil where nobody may.
   ///   - isPatient: whether a log or a store that can't be reached is waited for, for a minute, and a new catalogue comes
   ///     into force when other processes have heard of it, too.
   public init(
-    _ deployment: Deployment, stages: [any Stage], catalogue: CatalogueFile?, appStore: (any AppStore)? = nil,
+    _ deployment: Deployment, stages: [any Stage], entitlements: Catalogues?, appStore: (any AppStore)? = nil,
     isPatient: Bool = false, stop: StopSignal
   ) throws {
     self.deployment = deployment
     self.stop = stop
     let beginning = Beginning(stop: stop, logger: deployment.logger, isPatient: isPatient)
     self.beginning = beginning
-    log = try beginning.open("log") { try deployment.openLogWithTopics() }
+    let log = try beginning.open("log") { try deployment.openLogWithTopics() }
+    self.log = log
     var history: CatalogueHistory?
+    var stages = stages
     store = try beginning.open("store") {
-      guard stages.contains(where: \.hasState) else { return nil }
+      guard entitlements != nil || stages.contains(where: \.hasState) else { return nil }
       let store = try deployment.openStore()
-      if let catalogue {
+      if let entitlements {
+        var catalogues = CatalogueLog(log, deployment)
         history = try KeptCatalogue.keep(
-          catalogue, at: deployment.clock.now(), lead: isPatient ? KeptCatalogue.leadMilliseconds : 0, in: store,
-          group: deployment.group(.entitlements))
+          entitlements.file, at: deployment.clock.now(), lead: isPatient ? KeptCatalogue.leadMilliseconds : 0,
+          in: store,
+          group: deployment.group(.entitlements), &catalogues)
       }
       return store
     }
     self.history = history
+    if let history {
+      let place = stages.firstIndex { $0.name == .auditing } ?? stages.endIndex
+      stages.insert(EntitlementsStage(history: history), at: place)
+    }
     let source = StageSource()
     escrow = try beginning.open("store") { [store] in
       guard let store, stages.contains(where: { $0.name == .ownership }) else { return nil }
       return EscrowGauges(try store.reader(), clock: deployment.clock)
     }
     var started: [RunningStage] = []
-    for var stage in stages {
-      if stage.name == .entitlements, let history { stage = EntitlementsStage(history: history) }
+    for stage in stages {
       let settings = deployment.runner(stage.name)
       let runner = StageRunner(
         stage: stage, source: stage.name == .entitlements ? source : nil, log: log, store: stage.hasState ? store : nil,
@@ -111,8 +128,9 @@ public final class Service: Sendable {
           name: stage.name, topics: stage.inputs, group: settings.group, health: runner.health, worker: worker))
     }
     self.stages = started
-    if isPatient, let catalogue, let history, let store {
-      watch = CatalogueWatch(catalogue, history, deployment, store: store, source: source, stop: stop)
+    if isPatient, let entitlements, let history, let store {
+      watch = CatalogueWatch(
+        entitlements.file, history, deployment, log: log, store: store, source: source, stop: stop)
     } else {
       watch = nil
     }

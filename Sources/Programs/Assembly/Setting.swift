@@ -54,7 +54,8 @@ extension Setting {
     "group", "NAME", "what consumer group names begin with", standard: Deployment.defaultGroup)
   public static let instance = Setting(
     "instance", "NAME", "names this process for good: static membership, and a second one of the name fences it")
-  public static let catalogue = Setting("catalogue", "FILE", "the catalogue of products (JSON)")
+  public static let catalogue = Setting(
+    "catalogue", "FILE", "the catalogue of products (JSON); without it, those that were published to the log")
   public static let environment = Setting(
     "environment", "NAME",
     "what this deployment serves: Production (with App Review's Sandbox purchases beside it), Sandbox, Xcode or LocalTesting",

@@ -59,10 +59,12 @@ public struct StageFactory {
   public func entitlements(_ catalogue: Catalogue) -> any Stage { EntitlementsStage(catalogue: catalogue) }
   public func entitlements(_ history: CatalogueHistory) -> any Stage { EntitlementsStage(history: history) }
 
-  /// The catalogues that the entitlements stage has left in the store; that of the settings for all time where it is none
-  /// of them.
-  public func history(or reader: any StoreReader) throws -> CatalogueHistory {
-    guard let kept = try reader.catalogueHistory() else { return CatalogueHistory(try catalogue()) }
+  /// The catalogues that the entitlements stage has left in the store, or else those of the log; that of the settings for all
+  /// time where it is none of them.
+  public func history(or reader: (any StoreReader)?, _ log: CatalogueLog? = nil) throws -> CatalogueHistory {
+    var kept = try reader?.catalogueHistory()
+    if kept == nil, var log { kept = try log.history() }
+    guard let kept else { return CatalogueHistory(try catalogue()) }
     guard values.text(.catalogue) != nil else { return kept }
     let catalogue = try catalogue()
     return kept[catalogue.version]?.catalogue.all == catalogue.all ? kept : CatalogueHistory(catalogue)
@@ -71,9 +73,15 @@ public struct StageFactory {
   public func catalogue() throws(UsageError) -> Catalogue { try catalogueFile().catalogue }
 
   public func catalogueFile() throws(UsageError) -> CatalogueFile {
-    guard let path = values.text(.catalogue) else {
+    guard let file = try givenCatalogue() else {
       throw UsageError("--catalogue: is missing: without it no purchase grants anything")
     }
+    return file
+  }
+
+  /// nil where the settings name none.
+  public func givenCatalogue() throws(UsageError) -> CatalogueFile? {
+    guard let path = values.text(.catalogue) else { return nil }
     // Before it is read: a change in between is seen as one.
     let print = FilePrint(path)
     let document = try Files.read(path, .catalogue)

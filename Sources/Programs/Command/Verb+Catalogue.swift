@@ -1,3 +1,4 @@
+import Foundation
 import PurchasesAssembly
 import PurchasesContracts
 import PurchasesCore
@@ -73,6 +74,40 @@ extension Verb {
     return 0
   }
 
+  static let cataloguePublish = Verb(
+    words: ["catalogue", "publish"],
+    summary: "Put a catalogue into force: all entitlements stages on the log take it, without a restart",
+    notes: [
+      "It comes into force in some seconds, when all have read of it, or at the time that the file says; the audit log covers it."
+    ],
+    arguments: ["FILE"], settings: [.json] + Setting.connection,
+    examples: ["purchases catalogue publish catalogue.json --log kafka://localhost:9092"],
+    statuses: [(1, "the log can't be written to")]
+  ) { call in
+    let file = try CatalogueReading.file(call.arguments[0])
+    let deployment = try Deployment(call.values)
+    let log = try deployment.openLogWithTopics()
+    defer { log.close() }
+    var catalogues = CatalogueLog(log, deployment)
+    let (from, wasPublished) = try KeptCatalogue.publish(
+      file, at: deployment.clock.now(), by: NSUserName(), &catalogues)
+    if try call.values.flag(.json) {
+      var writer = JSONWriter()
+      writer.object { json in
+        json.field("version", file.catalogue.version)
+        json.field("from", rfc3339: from)
+        json.field("products", file.catalogue.all.count)
+        json.field("wasPublished", wasPublished)
+      }
+      Output.bytes(writer.bytes + [0x0a])
+    } else {
+      Output.line(
+        "version \(file.catalogue.version), \(file.catalogue.all.count) products, "
+          + "\(wasPublished ? "was published before and is" : "is") in force from \(from)")
+    }
+    return 0
+  }
+
   static let catalogueHistory = Verb(
     words: ["catalogue", "history"], summary: "The catalogues that the store keeps, each with when it came into force",
     settings: [.json] + Setting.connection, examples: ["purchases catalogue history --store postgres:///purchases"],
@@ -124,7 +159,7 @@ extension Verb {
     let deployment = try Deployment(call.values)
     let store: (any Store)?
     // Files can be compared where no store is.
-    do throws(UsageError) { store = try existing(deployment) } catch {
+    do throws(UsageError) { store = try existingStore(deployment) } catch {
       guard call.arguments.allSatisfy(CatalogueReading.isFile) else { throw error }
       store = nil
     }
@@ -142,8 +177,7 @@ extension Verb {
     return report.isEmpty ? 0 : ExitStatus.found
   }
 
-  /// nil where the settings name no file that is there.
-  private static func existing(_ deployment: Deployment) throws(UsageError) -> (any Store)? {
+  private static func existingStore(_ deployment: Deployment) throws(UsageError) -> any Store {
     do { return try deployment.openExistingStore() } catch let error as UsageError { throw error } catch {
       throw UsageError("--store: \(error)")
     }

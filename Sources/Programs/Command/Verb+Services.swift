@@ -48,16 +48,17 @@ extension Verb {
     Signals.stop(stop)
     let deployment = try Deployment(call.values, quietly: call.values.flag(.untilIdle))
     let factory = StageFactory(call.values, deployment)
-    let catalogue = names.contains(.entitlements) ? try factory.catalogueFile() : nil
+    let entitlements: Service.Catalogues? =
+      names.contains(.entitlements) ? try factory.givenCatalogue().map { .file($0) } ?? .published : nil
     let appStore =
       names.contains(.verification)
       ? try AppleSettings(call.values).desk(
         clock: deployment.clock, alarms: AppleSettings.alarms(deployment.logger, deployment.metrics)) : nil
-    let made = try factory.stages(names)
+    let made = try factory.stages(names.filter { $0 != .entitlements })
     let service: Service
     do {
       service = try Service(
-        deployment, stages: made, catalogue: catalogue, appStore: appStore,
+        deployment, stages: made, entitlements: entitlements, appStore: appStore,
         isPatient: !call.values.flag(.untilIdle), stop: stop)
     } catch is Service.Stopped { return 0 }
     do {

@@ -179,15 +179,16 @@ extension Verb {
   private static func run(
     _ call: Call, _ name: StageName, _ deployment: Deployment, _ address: StoreAddress, _ stop: StopSignal
   ) throws -> Int32 {
-    let live = try deployment.openExistingStore()
-    defer { live.close() }
-    let liveReader = try live.reader()
-    defer { liveReader.close() }
+    // A store that is lost is what a replay is for, too: then there is nothing to compare with.
+    let live = deployment.hasStore ? try deployment.openExistingStore() : nil
+    defer { live?.close() }
+    let liveReader = try live?.reader()
+    defer { liveReader?.close() }
     let factory = StageFactory(call.values, deployment)
-    let history = try factory.history(or: liveReader)
-    let stage: any Stage = name == .entitlements ? factory.entitlements(history) : try factory.stage(name)
     let log = try deployment.openLog()
     defer { log.close() }
+    let history = try factory.history(or: liveReader, CatalogueLog(log, deployment))
+    let stage: any Stage = name == .entitlements ? factory.entitlements(history) : try factory.stage(name)
     let shadow = try Deployment.open(address)
     defer { shadow.close() }
     let place: String
@@ -215,7 +216,7 @@ extension Verb {
     let shadowReader = try shadow.reader()
     defer { shadowReader.close() }
     let replayed = try StateReading(shadowReader, history: history).digest(at: at)
-    let stands = try StateReading(liveReader, history: history).digest(at: at)
+    let stands = try liveReader.map { try StateReading($0, history: history).digest(at: at) }
     if try call.values.flag(.json) {
       var writer = JSONWriter()
       writer.object { json in
@@ -223,16 +224,17 @@ extension Verb {
         json.field("outputs", outcome.outputs)
         json.field("at", at.rfc3339)
         json.field("digest", replayed.hex)
-        json.field("liveDigest", stands.hex)
-        json.field("same", replayed == stands)
+        json.field("liveDigest", stands?.hex)
+        json.field("same", stands.map { replayed == $0 })
       }
       Output.bytes(writer.bytes + [0x0a])
     } else {
       Output.line("replayed \(outcome.records) offsets, \(outcome.outputs) outputs, \(rate) a second")
-      Output.line(
-        "state at \(at): replayed \(replayed.hex), live \(stands.hex): \(replayed == stands ? "the same" : "NOT the same")"
-      )
+      let compared =
+        stands.map { "live \($0.hex): \(replayed == $0 ? "the same" : "NOT the same")" }
+        ?? "there is no live store to compare it with"
+      Output.line("state at \(at): replayed \(replayed.hex), \(compared)")
     }
-    return replayed == stands ? 0 : ExitStatus.found
+    return stands ?? replayed == replayed ? 0 : ExitStatus.found
   }
 }

@@ -2,7 +2,8 @@
 let verbs: [Verb] =
   [
     .demo, .run, .gateway, .stage, .publish, .backfill, .appleGet, .appleTest, .appleConsumption, .appleAccount,
-    .appleExtend, .appleFinish, .tail, .verify, .state, .explain, .products, .catalogueCheck, .catalogueHistory,
+    .appleExtend, .appleFinish, .tail, .verify, .state, .explain, .products, .catalogueCheck, .cataloguePublish,
+    .catalogueHistory,
     .catalogueDiff, .ledger, .replay, .auditVerify, .auditProve, .auditCheck, .auditExport, .quarantineList, .topics,
     .doctor, .appstore, .appstoreSign,
   ] + Verb.orders

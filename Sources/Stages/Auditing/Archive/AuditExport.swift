@@ -47,7 +47,7 @@ public struct AuditExport: Sendable {
       let file = try copy(log, TopicPartition(topics.name(.audit), number), bounds, limit: nil, to: folder)
       manifest.files.append(file)
     }
-    for topic in [Topic.quarantine, .entitlements, .owned, .verified, .parked, .received] {
+    for topic in Topic.auditedOutputsFirst {
       for (number, bounds) in try log.bounds(of: topics.name(topic)).sorted(by: { $0.key < $1.key }) {
         let partition = TopicPartition(topics.name(topic), number)
         let signed = claims.sorted(partition).last?.size ?? 0

@@ -39,7 +39,7 @@ public struct AuditVerifier: Sendable {
     var claims = Claims(names: names, key: key)
     try claims.read(log, topic: topics.name(.audit), &report)
     var bounds: [(topic: Topic, partition: TopicPartition, bounds: OffsetBounds)] = []
-    for topic in [Topic.quarantine, .entitlements, .owned, .verified, .parked, .received] {
+    for topic in Topic.auditedOutputsFirst {
       for (number, found) in try log.bounds(of: topics.name(topic)) {
         bounds.append((topic, TopicPartition(topics.name(topic), number), found))
       }
