@@ -9,6 +9,7 @@ MINUTES      ?= 30
 ACCOUNTS     ?= 3000
 TARGET       ?= all
 SECONDS      ?= 60
+HISTORIES    ?= 100000
 # The torture's own defaults: the whole deployment, and another seed each time. What is given counts for it too.
 TORTURE_LOG   = $(if $(filter file,$(origin LOG)),kafka,$(LOG))
 TORTURE_STORE = $(if $(filter file,$(origin STORE)),postgres,$(STORE))
@@ -16,7 +17,7 @@ TORTURE_SEED  = $(if $(filter file,$(origin SEED)),,$(SEED))
 export FLAGS RELEASE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture failover build check bench fuzz fmt clean setup
+.PHONY: help demo test model torture failover build check bench fuzz fmt clean setup
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +27,11 @@ demo: ## A day of purchases through the whole pipeline (LOG=sqlite|kafka STORE=s
 
 test: ## Every test: unit, rooms, Kafka, PostgreSQL, processes, outside judges
 	@Scripts/test
+
+model: setup ## Random histories: the real fold beside a naive model in Python (HISTORIES= SEED=)
+	@Scripts/swift build $(RELEASE) --product PurchasesHistories
+	@PURCHASES_MODEL_PROGRAM=.build/release/PurchasesHistories PURCHASES_MODEL_HISTORIES=$(HISTORIES) \
+	  $(if $(filter file,$(origin SEED)),,PURCHASES_MODEL_SEED=$(SEED)) python3 Tests/Judges/run.py --only judge_model
 
 build: setup ## The executable, optimised: .build/release/purchases
 	@Scripts/swift build $(RELEASE) --product purchases

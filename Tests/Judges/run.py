@@ -2,6 +2,7 @@
 
     python run.py            judge, and print the names of what failed and what was skipped
     python run.py --skip WHY judge nothing and name everything as skipped; needs no package
+    python run.py --only FILE  the judges of one file, such as judge_model; those that need no package run without any
 
 The last line is `N passed, N failed, N skipped`. Exit status 1 when something failed or nothing ran.
 """
@@ -27,7 +28,7 @@ def judges():
 
 
 def main(arguments):
-    names = list(judges())
+    names = [name for name in judges() if arguments[:1] != ["--only"] or name[0] == arguments[1]]
     passed, failed, skipped = [], [], []
     if arguments[:1] == ["--skip"]:
         skipped = [(f"{module}.{name}", arguments[1]) for module, name in names]

@@ -2,39 +2,39 @@ import PurchasesContracts
 import PurchasesCore
 import PurchasesEntitlements
 import PurchasesOwnership
-import PurchasesTestKit
 
 /// Ownership and entitlements one behind the other, as two processes with a log between them would run.
-final class World {
-  let topics: TopicSettings
-  let ownership: InMemoryStage
-  var entitlements: InMemoryStage
-  var history: CatalogueHistory
+public final class World {
+  public let topics: TopicSettings
+  public let ownership: InMemoryStage
+  public var entitlements: InMemoryStage
+  public var history: CatalogueHistory
   /// Accounts that one tick settles.
-  let atOnce: Int
+  public let atOnce: Int
   /// The newest instant that anything came in at.
   private var latest: Int64 = 0
   private var places: InMemoryPlaces
   /// Everything that left either stage, in order.
-  private(set) var records: [StoredRecord] = []
-  private(set) var quarantined: [String] = []
+  public private(set) var records: [StoredRecord] = []
+  public private(set) var quarantined: [String] = []
 
-  init(
+  /// - Parameter fault: puts a bug into a stage.
+  public init(
     _ catalogue: Catalogue = Samples.catalogue, partitions: Int32 = 3, policy: RestorePolicy = .keep,
-    atOnce: Int = EntitlementsStage.maximumDue
+    atOnce: Int = EntitlementsStage.maximumDue, fault: (any Stage) -> any Stage = { $0 }
   ) {
     self.atOnce = atOnce
     topics = TopicSettings(partitions: partitions)
     history = CatalogueHistory(catalogue)
-    ownership = InMemoryStage(OwnershipStage(OwnershipSettings(restorePolicy: policy)), topics: topics)
-    entitlements = InMemoryStage(EntitlementsStage(history: history, atOnce: atOnce), topics: topics)
+    ownership = InMemoryStage(fault(OwnershipStage(OwnershipSettings(restorePolicy: policy))), topics: topics)
+    entitlements = InMemoryStage(fault(EntitlementsStage(history: history, atOnce: atOnce)), topics: topics)
     places = InMemoryPlaces(partitions: partitions)
   }
 
-  var catalogue: Catalogue { history.newest }
+  public var catalogue: Catalogue { history.newest }
 
   /// A newer catalogue comes into force: then, or (nil) with the newest instant that anything came in at.
-  func relearn(_ catalogue: Catalogue, from milliseconds: Int64? = nil) {
+  public func relearn(_ catalogue: Catalogue, from milliseconds: Int64? = nil) {
     let from = Instant(milliseconds: milliseconds ?? latest)
     history = CatalogueHistory(
       first: history.versions[0].catalogue,
@@ -46,13 +46,13 @@ final class World {
 
   /// Hands an event to ownership and what comes of it to entitlements.
   @discardableResult
-  func feed(_ event: VerifiedEvent, key: String, at milliseconds: Int64) -> [EntitlementEvent] {
+  public func feed(_ event: VerifiedEvent, key: String, at milliseconds: Int64) -> [EntitlementEvent] {
     pass(event, key: key, at: milliseconds).map { Samples.event($0) }
   }
 
   /// The same for who doesn't look at the events.
   @discardableResult
-  func pass(_ event: VerifiedEvent, key: String, at milliseconds: Int64) -> [StoredRecord] {
+  public func pass(_ event: VerifiedEvent, key: String, at milliseconds: Int64) -> [StoredRecord] {
     latest = max(latest, milliseconds)
     let stored = places.place(event.record(key: key, at: milliseconds, topics: topics))
     let actions = ownership.actions(stored)
@@ -61,14 +61,14 @@ final class World {
   }
 
   @discardableResult
-  func feed(_ sample: SampleTransaction, by account: String?, as type: EventType = .paymentPurchased, at: Int64)
+  public func feed(_ sample: SampleTransaction, by account: String?, as type: EventType = .paymentPurchased, at: Int64)
     -> [EntitlementEvent]
   {
     feed(sample.reported(by: account, as: type), key: "\(sample.environment.rawValue)/\(sample.original)", at: at)
   }
 
   @discardableResult
-  func notify(
+  public func notify(
     _ sample: SampleTransaction, _ uuid: String, _ type: String, subtype: String? = nil, renewal: SampleRenewal? = nil,
     at: Int64
   ) -> [EntitlementEvent] {
@@ -78,7 +78,7 @@ final class World {
   }
 
   /// Puts an event into `owned`, as ownership would have.
-  func owned(_ event: OwnedEvent, at milliseconds: Int64) {
+  public func owned(_ event: OwnedEvent, at milliseconds: Int64) {
     let envelope = Envelope(
       id: "owned-\(records.count)", source: "/purchases/ownership", type: event.type,
       time: Instant(milliseconds: milliseconds))
@@ -121,9 +121,9 @@ final class World {
   }
 
   /// Orders that entitlements sent back to the beginning of the pipeline.
-  private(set) var returned: [StoredRecord] = []
+  public private(set) var returned: [StoredRecord] = []
   /// How many of them went through the pipeline again.
-  var cameRound = 0
+  public var cameRound = 0
 
   private func note(_ actions: [Action]) {
     for action in actions {
@@ -135,7 +135,7 @@ final class World {
 
   /// Lets the clock reach that instant, tick by tick, until nothing is due.
   @discardableResult
-  func tick(_ milliseconds: Int64) -> [EntitlementEvent] {
+  public func tick(_ milliseconds: Int64) -> [EntitlementEvent] {
     latest = max(latest, milliseconds)
     let now = Instant(milliseconds: milliseconds)
     var events: [StoredRecord] = []
@@ -149,39 +149,39 @@ final class World {
     return events.map { Samples.event($0) }
   }
 
-  func row(_ account: String, _ environment: Environment = .production) -> AccountRow? {
+  public func row(_ account: String, _ environment: Environment = .production) -> AccountRow? {
     guard let account = Account(account) else { return nil }
     return entitlements.tables.row(AccountRow.key(environment, account)).flatMap { try? AccountRow($0) }
   }
 
-  func view(_ account: String, at milliseconds: Int64) -> AccountView? {
+  public func view(_ account: String, at milliseconds: Int64) -> AccountView? {
     row(account).map {
       AccountView($0, permits: permits(account), history: history, at: Instant(milliseconds: milliseconds))
     }
   }
 
   /// The entitlements active at that instant, as text.
-  func active(_ account: String, at milliseconds: Int64) -> [String] {
+  public func active(_ account: String, at milliseconds: Int64) -> [String] {
     view(account, at: milliseconds)?.entitlements.map(\.entitlement.text) ?? []
   }
 
   /// The entitlements that stand as active in the store.
-  func published(_ account: String) -> [String] {
+  public func published(_ account: String) -> [String] {
     row(account)?.state.published.map(\.entitlement.text) ?? []
   }
 
-  func permits(_ account: String) -> [PermitRow] {
+  public func permits(_ account: String) -> [PermitRow] {
     entitlements.tables.rows(.permit).filter { $0.key.values[1].text == Account(account)?.text }
       .compactMap { try? PermitRow($0) }
   }
 
-  func balance(_ account: String, _ unit: String = "coins") -> Int64 {
+  public func balance(_ account: String, _ unit: String = "coins") -> Int64 {
     entitlements.tables.rows(.balance).first {
       $0.key.values[1].text == Account(account)?.text && $0.key.values[2].text == unit
     }?["amount"].integer ?? 0
   }
 
-  func views(at milliseconds: Int64) -> [AccountView] {
+  public func views(at milliseconds: Int64) -> [AccountView] {
     let permits = Dictionary(grouping: entitlements.tables.unordered(.permit)) { Array($0.key.values[0..<2]) }
     return entitlements.tables.rows(.account).map { row in
       guard let account = try? AccountRow(row) else { preconditionFailure("an account can't be read") }
@@ -191,14 +191,14 @@ final class World {
     }
   }
 
-  func digest(at milliseconds: Int64) -> StateDigest {
+  public func digest(at milliseconds: Int64) -> StateDigest {
     var digest = StateDigest(at: Instant(milliseconds: milliseconds))
     for view in views(at: milliseconds) { digest.add(view) }
     return digest
   }
 
   /// What the digest is made of, by account.
-  func states(at milliseconds: Int64) -> [String: String] {
+  public func states(at milliseconds: Int64) -> [String: String] {
     var states: [String: String] = [:]
     for view in views(at: milliseconds) {
       states["\(view.environment.rawValue)/\(view.account)"] = StateDigest.canonical(view).map {
@@ -209,8 +209,8 @@ final class World {
   }
 }
 
-enum Samples {
-  static let catalogue = catalogue(
+public enum Samples {
+  public static let catalogue = catalogue(
     #"""
     {"version": "1", "products": [
       {"id": "coins.100", "type": "consumable", "credits": {"unit": "coins", "amount": 100}},
@@ -221,11 +221,11 @@ enum Samples {
       {"id": "season", "type": "non-renewing", "duration": "P30D", "entitlements": ["season"]}]}
     """#)
 
-  static func catalogue(_ text: String) -> Catalogue {
+  public static func catalogue(_ text: String) -> Catalogue {
     do { return try Catalogue(parsing: Array(text.utf8)) } catch { preconditionFailure("\(error)") }
   }
 
-  static func event(_ stored: StoredRecord) -> EntitlementEvent {
+  public static func event(_ stored: StoredRecord) -> EntitlementEvent {
     do {
       return try EntitlementEvent(type: Envelope(reading: stored.record).type, data: stored.record.value ?? [])
     } catch { preconditionFailure("an event of entitlements can't be read: \(error)") }
@@ -234,7 +234,7 @@ enum Samples {
 
 extension EntitlementEvent {
   /// What happened, in a few words: `granted pro`, `added 100 coins`, `finishable granted`.
-  var gist: String {
+  public var gist: String {
     switch content {
     case .entitlement(let change): "\(change.step) \(change.entitlement.text)"
     case .credit(let change): "\(change.isAddition ? "added" : "removed") \(change.amount) \(change.unit.text)"
