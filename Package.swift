@@ -144,6 +144,7 @@ let package = Package(
         "PurchasesKafkaLog",
         "PurchasesEmbeddedLog", "PurchasesSQLiteStore", "PurchasesPostgresStore", "PurchasesRunner",
         "PurchasesLocalAppStore", "PurchasesKafka", "PurchasesSQLite", "PurchasesPostgres",
+        "PurchasesHTTPClient",
       ],
       path: "Tests/Bench/Program"),
   ],

@@ -1,3 +1,4 @@
+import Dispatch
 import PurchasesContracts
 import PurchasesSQLite
 import Synchronization
@@ -5,12 +6,15 @@ import Synchronization
 /// The half that everybody but the stages reads through. Connections of its own, opened read-only as they are needed and
 /// kept for the next question: in write-ahead mode a reader and the writer never wait for each other.
 final class SQLiteStoreReader: StoreReader {
-  /// Connections kept when nobody asks anything; more may be open for a while under load.
-  private static let keptConnections = 4
+  /// Questions that are read at a time, each on a connection of its own; one more waits its turn. An answer takes some tens of
+  /// microseconds and a connection a hundred times as long to open: hundreds who wait for their permits must not open and
+  /// close one for each look.
+  private static let connections = 16
 
   private let path: String
   private let options: SQLiteOptions
   private let idle = Mutex<[SQLiteConnection]?>([])
+  private let places = DispatchSemaphore(value: SQLiteStoreReader.connections)
 
   init(path: String, options: SQLiteOptions) {
     self.path = path
@@ -136,7 +140,9 @@ final class SQLiteStoreReader: StoreReader {
   }
 
   private func reading<Value>(_ body: (SQLiteConnection) throws -> Value) throws(StoreFailure) -> Value {
-    try StoreFailure.translating {
+    places.wait()
+    defer { places.signal() }
+    return try StoreFailure.translating {
       let connection = try take()
       do {
         // A reader that was kept open must not answer from a file that nobody else sees any more.
@@ -162,9 +168,8 @@ final class SQLiteStoreReader: StoreReader {
 
   private func giveBack(_ connection: SQLiteConnection) {
     let isKept = idle.withLock { idle in
-      guard let count = idle?.count, count < Self.keptConnections else { return false }
       idle?.append(connection)
-      return true
+      return idle != nil
     }
     if !isKept { connection.close() }
   }

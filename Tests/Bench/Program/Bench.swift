@@ -5,9 +5,11 @@ import PurchasesPostgres
 
 /// The measurements in their order.
 final class Bench {
-  private var brokers = ""
+  private(set) var brokers = ""
   private var postgres = ""
   private var loop = ""
+  /// The released program, for the rows of it.
+  private(set) var purchases = ""
   var folder = "."
   /// The folder of Node's packages with Apple's library in it; empty where it could not be fetched.
   var apple = ""
@@ -24,6 +26,8 @@ final class Bench {
   /// A day of so many accounts has some 62,000 received events.
   private var accounts: Int { isQuick ? 1_200 : 5_500 }
   private var verifications: Int { memoryCount ?? (isQuick ? 20_000 : 300_000) }
+  var latencySeconds: Int { isQuick ? 15 : 60 }
+  var expiring: Int { isQuick ? 4_000 : 20_000 }
   private var appended: Int { isQuick ? 20_000 : 100_000 }
 
   /// What a run may hold more at any later time than after a fifth of it, in KiB. Verifying keeps nothing. The entitlements stage
@@ -46,6 +50,7 @@ final class Bench {
       case "--folder": folder = value
       case "--json": json = value
       case "--apple": apple = value
+      case "--purchases": purchases = value
       case "--verifications":
         guard let count = Int(value), count > 0 else { throw BenchFailure("--verifications needs a number") }
         memoryCount = count
@@ -62,6 +67,7 @@ final class Bench {
     let load = Gauge.load
     var rows: [Row] = []
     var memory: [FlatMemory] = []
+    var claims: [Claim] = []
     if wants("jws") { rows.append(try oneCore()) }
     if wants("cores") { rows += try bothCores() }
     if wants("cold") { rows += try coldChains() }
@@ -74,10 +80,10 @@ final class Bench {
     var stages: [(StageName, store: String?, floor: Double?)] = []
     if wants("verification") { stages.append((.verification, nil, nil)) }
     if wants("ownership") { stages.append((.ownership, "SQLite", nil)) }
-    if wants("entitlements") { stages.append((.entitlements, "SQLite", 0.25)) }
+    if wants("entitlements") { stages.append((.entitlements, "SQLite", 0.45)) }
     if wants("auditing") { stages.append((.auditing, "SQLite", 0.4)) }
     if wants("postgres"), !postgres.isEmpty {
-      stages += [(.entitlements, "PostgreSQL", nil), (.auditing, "PostgreSQL", nil)]
+      stages += [(.entitlements, "PostgreSQL", 0.3), (.auditing, "PostgreSQL", nil)]
     }
     if !stages.isEmpty {
       say("filling the topics")
@@ -91,13 +97,16 @@ final class Bench {
         memory += Self.flat("entitlements stage", sample, margin: Self.stageMargin)
       }
     }
+    if wants("latency") { claims += try latency() }
+    if wants("expiry") { claims += try expiry() }
     let noise = noise(rows, load: load)
-    print("\n" + Report.text(rows, memory, notes) + noise)
-    let isOK = rows.allSatisfy(\.isOK) && memory.allSatisfy(\.isOK)
+    print("\n" + Report.text(rows, memory, claims, notes) + noise)
+    let isOK = rows.allSatisfy(\.isOK) && memory.allSatisfy(\.isOK) && claims.allSatisfy(\.isOK)
     if let json {
       let report = JSON.object(
         JSONObject([
           ("rows", .array(rows.map(\.json))), ("memory", .array(memory.map(\.json))),
+          ("claims", .array(claims.map(\.json))),
           ("notes", .array(notes.map { .string($0) })),
           ("noise", .string(noise)),
           ("ok", .bool(isOK)),

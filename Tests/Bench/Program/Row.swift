@@ -59,6 +59,23 @@ struct FlatMemory {
   }
 }
 
+/// What was measured and is held to a figure rather than to another program.
+struct Claim {
+  let name: String
+  let text: String
+  /// What is asked; nil where it is only told.
+  let limit: String?
+  let values: [(name: String, value: Double)]
+  let isOK: Bool
+
+  var json: JSON {
+    .object(
+      JSONObject(
+        [("name", .string(name)), ("limit", limit.map { .string($0) } ?? .null)]
+          + values.map { ($0.name, .number(Spread.text($0.value, 3))) } + [("ok", .bool(isOK))]))
+  }
+}
+
 /// Median and extremes.
 struct Spread {
   let median: Double
@@ -97,7 +114,7 @@ struct Spread {
 
 /// The table for people.
 enum Report {
-  static func text(_ rows: [Row], _ memory: [FlatMemory], _ notes: [String]) -> String {
+  static func text(_ rows: [Row], _ memory: [FlatMemory], _ claims: [Claim], _ notes: [String]) -> String {
     var lines = [["", "ours", "limit", "ratio", "min-max", "by CPU", "floor", ""]]
     for row in rows {
       lines.append([
@@ -126,6 +143,10 @@ enum Report {
         "memory, \(flat.name): \(flat.memory.early / 1024) MiB after a fifth of \(flat.count), at most "
         + "\(flat.memory.most / 1024) MiB from there on, \(flat.memory.end / 1024) MiB at the end; "
         + "may grow by \(flat.margin / 1024) MiB: \(flat.isOK ? "ok" : "GROWS")\n"
+    }
+    for claim in claims {
+      let asked = claim.limit.map { " (asked: \($0)): \(claim.isOK ? "ok" : "NOT MET")" } ?? ""
+      text += "\(claim.name): \(claim.text)\(asked)\n"
     }
     return text
   }
