@@ -85,7 +85,7 @@ struct StoreRenewal: Sendable {
 struct StoreNotification: Sendable {
   enum Body: Sendable {
     case data(transaction: StoreTransaction?, renewal: StoreRenewal?)
-    /// Any other body, by the member that holds it.
+    /// Any other body, by the member that holds it; an app transaction that is an object in it is signed on the way.
     case other(member: String, JSONObject)
   }
 
@@ -95,6 +95,8 @@ struct StoreNotification: Sendable {
   var signed: Instant
   var environment: Environment
   var body: Body
+
+  private static let app = "signedAppTransactionInfo"
 
   func payload(_ authority: LocalAuthority) -> [UInt8] {
     var writer = JSONWriter(reserving: 9000)
@@ -114,7 +116,9 @@ struct StoreNotification: Sendable {
             json.field("signedTransactionInfo", transaction.map { authority.sign($0.payload(signed: signed)) })
             json.field("signedRenewalInfo", renewal.map { authority.sign($0.payload(signed: signed)) })
           })
-      case .other(let member, let object): json.fieldNamed(member, .object(object))
+      case .other(let member, var object):
+        if let app = object[Self.app], app.object != nil { object[Self.app] = .string(authority.sign(app.bytes)) }
+        json.fieldNamed(member, .object(object))
       }
       json.field("version", "2.0")
       json.field("signedDate", signed.milliseconds)

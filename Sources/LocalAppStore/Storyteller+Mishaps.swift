@@ -116,10 +116,16 @@ extension Storyteller {
       "tokenCreationDate": .integer(minute(20).milliseconds), "appAppleId": .integer(DemoCatalogue.appAppleID),
       "bundleId": .string(DemoCatalogue.bundleID),
     ]
+    let app: JSONObject = [
+      "appTransactionId": .string("7000000000000000001"), "appAppleId": .integer(DemoCatalogue.appAppleID),
+      "bundleId": .string(DemoCatalogue.bundleID), "receiptType": .string(environment.rawValue),
+      "receiptCreationDate": .integer(minute(25).milliseconds),
+      "originalPurchaseDate": .integer(minute(1).milliseconds), "originalPlatform": .string("iOS"),
+    ]
     let bodies: [(String, String?, StoreNotification.Body)] = [
       ("TEST", nil, .data(transaction: nil, renewal: nil)),
       ("RENEWAL_EXTENSION", "SUMMARY", .other(member: "summary", summary)),
-      ("RESCIND_CONSENT", nil, .other(member: "appData", body())),
+      ("RESCIND_CONSENT", nil, .other(member: "appData", body(("signedAppTransactionInfo", .object(app))))),
       ("EXTERNAL_PURCHASE_TOKEN", "UNREPORTED", .other(member: "externalPurchaseToken", token)),
       ("BRAND_NEW", "NEVER_SEEN", .data(transaction: nil, renewal: nil)),
     ]

@@ -196,6 +196,14 @@ extension GoldenExamples {
         ClockTicked(
           environment: environment, account: ann, instant: try instant("2025-12-28T00:00:00Z"),
           catalogueVersion: "2025-11")),
+      "consent.rescinded.v1": .consentRescinded(
+        ConsentRescinded(
+          environment: environment, appTransaction: try #require(AppTransactionID("9223372036854775999")),
+          bundleID: "com.example.app", proof: "2a80ae026561f8fc332727ff71176fb33d45c24c43420f944b9fbb0e2eeae41b",
+          signedDate: try instant("2025-11-30T00:00:00Z"),
+          notification: NotificationFacts(
+            uuid: "7b1f6a52-3c0e-4d55-9a7e-5f2d1c8b9e40", type: "RESCIND_CONSENT", subtype: nil, version: "2.0",
+            signedDate: try instant("2025-11-30T00:00:00Z")))),
       "fact.noted.v1.owned": .noted(
         AccountFact(
           environment: environment, account: ann,

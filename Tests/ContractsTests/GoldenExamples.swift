@@ -90,7 +90,7 @@ struct GoldenExamples {
     case .factNoted where name.contains(".owned"): try OwnedEvent(type: type, data: data).data
     case .purchaseVerified, .purchaseRejected, .purchasePending, .factNoted:
       try VerifiedEvent(type: type, data: data).data
-    case .purchaseOwned, .purchaseTransferred, .purchaseUnowned, .clockTicked:
+    case .purchaseOwned, .purchaseTransferred, .purchaseUnowned, .clockTicked, .consentRescinded:
       try OwnedEvent(type: type, data: data).data
     case .auditCheckpointed, .auditAnomalyFound: try AuditEvent(type: type, data: data).data
     case .cataloguePublished: try CataloguePublished(type: type, data: data).data

@@ -123,6 +123,8 @@ def judge_doctored_values_are_not_valid():
         ("purchase.verified.v1", {"parts": [{}]}),
         ("purchase.verified.v1", {"report": {"type": "purchase.verified"}}),
         ("purchase.owned.v1", {"basis": "none"}),
+        ("consent.rescinded.v1", {"appTransactionId": ""}),
+        ("consent.rescinded.v1", {"notification": {"notificationType": "RESCIND_CONSENT"}}),
         ("fact.noted.v1", {"outcome": "passed"}),
         ("entitlement.granted.v1", {"version": 0}),
         ("entitlement.granted.v1", {"after": {"active": False}}),

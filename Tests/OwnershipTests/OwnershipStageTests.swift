@@ -1,5 +1,6 @@
 import PurchasesContracts
 import PurchasesCore
+import PurchasesCryptography
 import PurchasesOwnership
 import PurchasesTestKit
 import Testing
@@ -56,6 +57,7 @@ import Testing
         "\(key) \(event.from)>\(event.to) \(event.basis.rawValue) \(event.parts.count)\(event.report == nil ? "" : " reported")"
       case .unowned(let event): "\(key) unowned \(event.parts.count)"
       case .ticked: "\(key) ticked"
+      case .consentRescinded(let event): "\(key) rescinded \(event.appTransaction) \(event.bundleID)"
       case .noted(let event): "\(key) noted \(event.fact.type.rawValue) \(event.outcome.rawValue)"
       }
     }
@@ -343,7 +345,7 @@ import Testing
       case .owned(let event): event.parts.map(\.standing)
       case .unowned(let event): event.parts.map(\.standing)
       case .transferred(let event): event.parts.map(\.standing)
-      case .ticked, .noted: []
+      case .ticked, .consentRescinded, .noted: []
       }
     }
   }
@@ -509,5 +511,58 @@ import Testing
     let chain = try #require(bench.chain)
     #expect(try ChainRow(chain.row) == chain)
     #expect(chain.kept.count == 3 && chain.ownership.order != nil)
+  }
+
+  // MARK: Consent
+
+  /// A notification about the app, with the app transaction that Apple signed in it.
+  private func rescinded(_ app: String?, uuid: String = "N1", type: String = "RESCIND_CONSENT") -> VerifiedEvent {
+    let payload = Array((app ?? "").utf8)
+    let part = SignedPart(
+      kind: .appTransaction, digest: SHA256.digest(payload).hex, source: .notification, payload: payload)
+    let signed = Instant(milliseconds: 50)
+    return .verified(
+      PurchaseVerified(
+        environment: .production, kind: .notification, proof: SHA256.digest(payload + Array(uuid.utf8)).hex,
+        signedDate: signed, parts: app == nil ? [] : [part],
+        notification: NotificationFacts(uuid: uuid, type: type, subtype: nil, version: "2.0", signedDate: signed),
+        report: Report(type: .storeNotified), evidence: .null))
+  }
+
+  @Test func rescindedConsentIsAnEventOfItsOwnOnce() throws {
+    let bench = Bench()
+    let app = #"{"appTransactionId":"9223372036854775999","bundleId":"com.example.app"}"#
+    let out = bench.feed(rescinded(app), key: "Production/N1")
+    #expect(gist(out) == ["Production/9223372036854775999 rescinded 9223372036854775999 com.example.app"])
+    guard case .consentRescinded(let event) = try #require(out.first).event else {
+      Issue.record("it is another event")
+      return
+    }
+    #expect(event.notification.type == "RESCIND_CONSENT" && event.notification.uuid == "N1")
+    #expect(event.signedDate == Instant(milliseconds: 50))
+    #expect(bench.feed(rescinded(app), key: "Production/N1").isEmpty, "a copy is nothing new")
+    // Another customer, and the same one again later.
+    #expect(bench.feed(rescinded(app, uuid: "N2"), key: "Production/N2").count == 1)
+    let other = #"{"appTransactionId":"8","bundleId":"com.example.app"}"#
+    #expect(gist(bench.feed(rescinded(other, uuid: "N3"))) == ["Production/8 rescinded 8 com.example.app"])
+    #expect(bench.quarantined.isEmpty)
+  }
+
+  @Test func rescindedConsentOfNobodyIsShownToAPerson() {
+    let bench = Bench()
+    for (number, app) in [nil, "{}", #"{"appTransactionId":7,"bundleId":"b"}"#, #"{"appTransactionId":"7"}"#]
+      .enumerated()
+    {
+      #expect(bench.feed(rescinded(app, uuid: "N\(number)"), key: "Production/N\(number)").isEmpty)
+    }
+    #expect(bench.quarantined.count == 4)
+    #expect(bench.quarantined.allSatisfy { $0.alarm == nil && $0.reason.contains("no app transaction") })
+  }
+
+  @Test func anAppTransactionInAnythingElseRescindsNothing() {
+    let bench = Bench()
+    let app = #"{"appTransactionId":"7","bundleId":"com.example.app"}"#
+    #expect(bench.feed(rescinded(app, type: "BRAND_NEW")).isEmpty)
+    #expect(bench.quarantined.isEmpty)
   }
 }

@@ -25,6 +25,7 @@ public enum EventType: String, Sendable, Hashable, CaseIterable {
   case purchaseTransferred = "purchase.transferred"
   case purchaseUnowned = "purchase.unowned"
   case clockTicked = "clock.ticked"
+  case consentRescinded = "consent.rescinded"
   // entitlements
   case entitlementGranted = "entitlement.granted"
   case entitlementExtended = "entitlement.extended"

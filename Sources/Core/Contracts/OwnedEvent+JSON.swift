@@ -8,17 +8,19 @@ extension OwnedEvent {
     case .transferred: .purchaseTransferred
     case .unowned: .purchaseUnowned
     case .ticked: .clockTicked
+    case .consentRescinded: .consentRescinded
     case .noted: .factNoted
     }
   }
 
-  /// The record's key: the account's, or the chain's while nobody owns it.
+  /// The record's key: the account's; the chain's while nobody owns it; the app transaction's.
   public var key: String {
     switch self {
     case .owned(let event): TopicKey.account(event.environment, event.account)
     case .transferred(let event): TopicKey.account(event.environment, event.account)
     case .unowned(let event): TopicKey.chain(event.environment, event.originalTransaction)
     case .ticked(let event): TopicKey.account(event.environment, event.account)
+    case .consentRescinded(let event): TopicKey.app(event.environment, event.appTransaction)
     case .noted(let event): TopicKey.account(event.environment, event.account)
     }
   }
@@ -55,6 +57,7 @@ extension OwnedEvent {
           originalTransaction: try fields.required("originalTransactionId"), proof: try fields.requiredText("proof"),
           signedDate: signedDate, notification: try fields.notification(), parts: try SignedPart.list(fields, "parts")))
     case .clockTicked: self = .ticked(try ClockTicked(fields))
+    case .consentRescinded: self = .consentRescinded(try ConsentRescinded(fields))
     case .factNoted: self = .noted(try AccountFact(fields))
     default: throw FieldFailure("type", "\(type.rawValue) is not an event of the topic owned")
     }
@@ -97,6 +100,13 @@ extension OwnedEvent {
         json.field("account", event.account.text)
         json.field("instant", rfc3339: event.instant)
         json.field("catalogueVersion", event.catalogueVersion)
+      case .consentRescinded(let event):
+        json.field("environment", event.environment.rawValue)
+        json.field("appTransactionId", event.appTransaction.text)
+        json.field("bundleId", event.bundleID)
+        json.field("proof", event.proof)
+        json.field("signedDate", milliseconds: event.signedDate)
+        json.field("notification", object: { event.notification.write(&$0) })
       case .noted(let event):
         json.field("environment", event.environment.rawValue)
         json.field("account", event.account.text)
@@ -120,6 +130,19 @@ extension ClockTicked {
     self.init(
       environment: try fields.requiredEnvironment(), account: try fields.required("account"), instant: instant,
       catalogueVersion: try fields.requiredText("catalogueVersion"))
+  }
+}
+
+extension ConsentRescinded {
+  init(_ fields: Fields) throws(FieldFailure) {
+    guard let signedDate = try fields.milliseconds("signedDate") else {
+      throw fields.failure("signedDate", "is missing")
+    }
+    guard let notification = try fields.notification() else { throw fields.failure("notification", "is missing") }
+    self.init(
+      environment: try fields.requiredEnvironment(), appTransaction: try fields.required("appTransactionId"),
+      bundleID: try fields.requiredText("bundleId"), proof: try fields.requiredText("proof"), signedDate: signedDate,
+      notification: notification)
   }
 }
 

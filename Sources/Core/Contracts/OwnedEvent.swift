@@ -176,11 +176,37 @@ public struct AccountFact: Sendable, Hashable {
   public func report() throws(FieldFailure) -> Report { try Report(Fields(parsing: fact.data)) }
 }
 
+/// Data of `consent.rescinded`: Apple said that the consent to a customer's use of the app was withdrawn. It names the
+/// customer by the app transaction, which all that was bought there carries, and no account: who may know which accounts
+/// those are is the deployment's affair.
+public struct ConsentRescinded: Sendable, Hashable {
+  public var environment: Environment
+  public var appTransaction: AppTransactionID
+  public var bundleID: String
+  /// SHA-256 of the notification as received, in hex.
+  public var proof: String
+  public var signedDate: Instant
+  public var notification: NotificationFacts
+
+  public init(
+    environment: Environment, appTransaction: AppTransactionID, bundleID: String, proof: String, signedDate: Instant,
+    notification: NotificationFacts
+  ) {
+    self.environment = environment
+    self.appTransaction = appTransaction
+    self.bundleID = bundleID
+    self.proof = proof
+    self.signedDate = signedDate
+    self.notification = notification
+  }
+}
+
 /// The events of the topic `owned`.
 public enum OwnedEvent: Sendable, Hashable {
   case owned(PurchaseOwned)
   case transferred(PurchaseTransferred)
   case unowned(PurchaseUnowned)
   case ticked(ClockTicked)
+  case consentRescinded(ConsentRescinded)
   case noted(AccountFact)
 }

@@ -12,6 +12,11 @@ public enum TopicKey {
     "\(environment.rawValue)/\(account.text)"
   }
 
+  /// `owned`, for what is about a customer's use of the app.
+  public static func app(_ environment: Environment, _ appTransaction: AppTransactionID) -> String {
+    "\(environment.rawValue)/\(appTransaction.text)"
+  }
+
   /// `entitlement-state`.
   public static func entitlement(
     _ environment: Environment, _ account: Account, _ entitlement: EntitlementID

@@ -56,6 +56,15 @@ public struct OriginalTransactionID: Identifier {
   }
 }
 
+/// A customer's download of the app (`appTransactionId`), the same for all that this customer buys in it.
+public struct AppTransactionID: Identifier {
+  public let text: String
+  public init?(_ text: String) {
+    guard IdentifierRule.accepts(text) else { return nil }
+    self.text = text
+  }
+}
+
 /// A product as the App Store knows it (`productId`).
 public struct ProductID: Identifier {
   public let text: String

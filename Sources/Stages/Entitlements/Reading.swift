@@ -75,11 +75,13 @@ enum Reading: Sendable {
       return .removed(subject, try fields.required("originalTransactionId"), proof: try fields.text("proof"))
     // Nobody's yet: nobody's access.
     case .purchaseUnowned: return .nothing
+    // About a customer and no purchase: what follows from it is not ours to decide.
+    case .consentRescinded: return .nothing
     case .clockTicked, .factNoted:
       switch try OwnedEvent(type: type, fields: fields) {
       case .ticked(let tick): return .tick(tick)
       case .noted(let fact): return try Self.fact(fact, subject(fields, record))
-      case .owned, .transferred, .unowned: return .nothing
+      case .owned, .transferred, .unowned, .consentRescinded: return .nothing
       }
     default: throw FieldFailure("type", "\(type.rawValue) is not an event of the topic owned")
     }

@@ -45,6 +45,7 @@ struct Decision {
 
   mutating func decide(_ proof: Reading.Proof) throws(FieldFailure) {
     let repeated = note(proof.event.notification, proof)
+    if let rescinded = proof.rescinded { tell(rescinded, proof) }
     guard let original = proof.originalTransaction else {
       // Nothing in it to fold: the second body under one UUID is kept where a person looks.
       if repeated { actions.append(.quarantine(reason: Self.secondBody, alarm: .contradiction)) }
@@ -122,6 +123,21 @@ struct Decision {
       // What it says of the transaction counts. That grace began can't be told without the renewal info: a person must look.
       actions.append(
         .quarantine(reason: "a notification of a grace period has no renewal info in it", alarm: nil))
+    }
+  }
+
+  /// Once for each body: a copy is nothing new.
+  private mutating func tell(_ rescinded: Reading.Rescinded, _ proof: Reading.Proof) {
+    if let notification = proof.event.notification,
+      facts.row(Notifications.key(proof.environment, notification.uuid))?.values[0].text == proof.event.proof
+    {
+      return
+    }
+    switch rescinded {
+    case .by(let event): emit(.consentRescinded(event))
+    case .byNobody:
+      actions.append(
+        .quarantine(reason: "a notification of rescinded consent names no app transaction in it", alarm: nil))
     }
   }
 

@@ -19,6 +19,7 @@ enum Reading: Sendable {
     /// nil where nothing in it speaks of a purchase.
     var originalTransaction: OriginalTransactionID?
     var statements: [Statement]
+    var rescinded: Rescinded?
 
     var environment: Environment { event.environment }
     var accounts: [Account] { statements.compactMap(\.token) + [event.report.account].compactMap(\.self) }
@@ -31,6 +32,13 @@ enum Reading: Sendable {
 
     /// The account that a reported proof itself names.
     var named: Account? { isReported ? statements.lazy.compactMap(\.token).first : nil }
+  }
+
+  /// That consent to a customer's use of the app was withdrawn.
+  enum Rescinded: Sendable {
+    case by(ConsentRescinded)
+    /// Nothing verified in it says whose.
+    case byNobody
   }
 
   struct Statement: Sendable {
@@ -127,6 +135,24 @@ extension Reading.Proof {
       original = named
     }
     if isMembersCopy { for index in statements.indices { statements[index].token = nil } }
-    self.init(event: event, originalTransaction: original, statements: statements)
+    self.init(
+      event: event, originalTransaction: original, statements: statements, rescinded: try Reading.Rescinded(event))
+  }
+}
+
+extension Reading.Rescinded {
+  /// nil for what is about anything else.
+  init?(_ event: PurchaseVerified) throws(FieldFailure) {
+    guard let notification = event.notification, notification.statedType == .known(.rescindConsent) else { return nil }
+    guard let app = try event.parts.first(where: { $0.kind == .appTransaction })?.appTransaction().model,
+      let id = app.appTransactionID.flatMap({ AppTransactionID($0) }), let bundle = app.bundleID
+    else {
+      self = .byNobody
+      return
+    }
+    self = .by(
+      ConsentRescinded(
+        environment: event.environment, appTransaction: id, bundleID: bundle, proof: event.proof,
+        signedDate: event.signedDate, notification: notification))
   }
 }
