@@ -216,14 +216,18 @@ def _versions(evidence, faults):
 
 
 def _state_is_the_fold(evidence, faults):
-    active, balances, versions, permits, changes = {}, {}, {}, {}, {}
+    active, balances, versions, permits, changes, states = {}, {}, {}, {}, {}, {}
     for record in evidence.topics.get("entitlements", []):
         data = record.data
         holder = data["environment"], data["account"]
         versions[holder] = max(versions.get(holder, 0), data["version"])
         changes[(*holder, str(data["version"]))] = (record.id, record.type.rsplit(".v", 1)[0])
         if record.type.startswith("entitlement."):
-            active[(*holder, data["entitlement"])] = ("1" if data["after"]["active"] else "0", str(data["version"]))
+            key = (*holder, data["entitlement"])
+            if states.get(key, {"active": False}) != data["before"]:
+                faults.add("contradicted", f"{record.place}: {states.get(key)} becomes {data}")
+            states[key] = data["after"]
+            active[key] = ("1" if data["after"]["active"] else "0", str(data["version"]))
         elif record.type in ("credit.added.v1", "credit.removed.v1"):
             key = (*holder, data["unit"])
             signed = data["amount"] if record.type == "credit.added.v1" else -data["amount"]
