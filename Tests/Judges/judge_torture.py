@@ -1,8 +1,10 @@
 """The checker of the torture (`Tests/Torture`), judged itself: what a demo leaves holds, and every doctored copy of it is
 refused, whatever topic the change is in."""
 
+import collections
 import copy
 import dataclasses
+import json
 import os
 import pathlib
 import random
@@ -95,6 +97,34 @@ def judge_doctored_logs_are_refused():
             # The feed and the books are judged without the audit log, too.
             if topic == "entitlements" or change is lost or (change, topic) == (doubled, "verified"):
                 assert found - {"audit"}, f"{change.__name__} in {topic}: only the tree shows it"
+
+
+def judge_a_broken_chain_of_changes_is_refused():
+    """Of a change that a newer one follows only what stands before and after tells: the store and the state topic know the
+    newest alone. The type, the version and the id stay as they were."""
+    records = genuine().topics["entitlements"]
+    chains = collections.defaultdict(list)
+    for place, record in enumerate(records):
+        if record.type.startswith("entitlement."):
+            chains[record.key, record.data["entitlement"]].append(place)
+    first, second = next(places[:2] for places in chains.values() if len(places) > 2)
+
+    def altered(place, member, state):
+        data = {**records[place].data, member: state}
+        return dataclasses.replace(records[place], value=json.dumps(data).encode())
+
+    later = {**records[first].data["after"], "endsAt": "2099-01-01T00:00:00.000Z"}
+    for what, place, member, state in (
+        ("a beginning from something", first, "before", later),
+        ("an altered state after", first, "after", later),
+        ("an altered state before", second, "before", {"active": False, "endsAt": "2099-01-01T00:00:00.000Z"}),
+        ("a change that passes over the one before it", second, "before", records[first].data["before"]),
+    ):
+        assert records[place].data[member] != state, what
+        found = copy.copy(genuine())
+        doctored_records = [*records[:place], altered(place, member, state), *records[place + 1 :]]
+        found.topics = {**found.topics, "entitlements": doctored_records}
+        assert kinds(found) == {"audit", "contradicted"}, f"{what}: {kinds(found)}"
 
 
 def judge_doctored_books_are_refused():
