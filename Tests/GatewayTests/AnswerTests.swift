@@ -49,6 +49,7 @@ struct AnswerTests {
   @Test func whoWasMergedIsAnsweredAsWhoTheyAreNow() throws {
     let gateway = try GatewayFixture()
     gateway.permit(proof: digest, status: "finishable")
+    try gateway.account()
     for (from, to) in [("guest", GatewayFixture.account), ("first", "guest")] {
       let account = try #require(Account(from))
       gateway.store.put(Row(MergedAccount.key(.production, account), [.text(to)]))
@@ -194,33 +195,36 @@ struct AnswerTests {
     let empty = try gateway.send("GET", path)
     #expect(empty.json?["version"]?.int64 == 0)
     #expect(empty.json?["entitlements"]?.array == [])
-    let now = FixedClock.instant.milliseconds
-    for (name, end) in [("ended", now), ("going", now + 1), ("lasting", Int64?.none)] as [(String, Int64?)] {
-      let key = RowKey(.entitlement, [.text("Production"), .text(GatewayFixture.account), .text(name)])
-      gateway.store.put(
-        Row(
-          key,
-          Table.entitlement.columns.map { column in
-            switch column.name {
-            case "active": .integer(1)
-            case "ends_at": Value(end)
-            case "catalogue_version": .text("c1")
-            case "version": .integer(3)
-            case "document": .bytes([])
-            default: .null
-            }
-          }))
+    let now = FixedClock.instant
+    let catalogue = try Catalogue(parsing: Array(#"{"version":"c1","products":[]}"#.utf8))
+    var state = AccountState()
+    for (name, end) in [("ended", 0), ("going", 1), ("lasting", nil)] as [(String, Int64?)] {
+      let order = ManualOrder(
+        entitlement: try #require(EntitlementID(name)),
+        kind: .grant(until: end.map { now.advanced(byMilliseconds: $0) }),
+        at: now.advanced(byMilliseconds: -1_000), orderID: name)
+      _ = try state.apply(order, at: now.advanced(byMilliseconds: -1_000), catalogue).get()
     }
-    gateway.store.put(
-      Row(RowKey(.balance, [.text("Production"), .text(GatewayFixture.account), .text("coins")]), [.integer(-80)]))
-    gateway.permit(proof: digest, status: "finishable")
+    _ = state.adjust(-80, try #require(CreditUnit("coins")), request: "order:debt")
+    try gateway.account(state)
+    gateway.permit(proof: digest, status: "finishable", decidedAt: now.milliseconds - 500)
     let answer = try gateway.send("GET", path)
-    #expect(answer.json?["at"]?.string == FixedClock.instant.rfc3339)
-    let entitlements = answer.json?["entitlements"]?.array ?? []
-    #expect(entitlements.map { $0["entitlement"]?.string } == ["ended", "going", "lasting"])
-    #expect(entitlements.map { $0["active"]?.bool } == [false, true, true])
+    #expect(answer.json?["at"]?.string == now.rfc3339)
+    #expect(answer.json?["version"]?.int64 == 3 && answer.json?["catalogueVersion"] == "c1")
+    func names(_ answer: JSON?) -> [String] {
+      (answer?["entitlements"]?.array ?? []).compactMap { $0["entitlement"]?.string }
+    }
+    #expect(names(answer.json) == ["going", "lasting"])
     #expect(answer.json?["balances"]?.array == [["unit": "coins", "amount": .integer(-80), "debt": .integer(80)]])
     #expect(answer.json?["permits"]?.array?.first?["status"] == "finishable")
+    #expect(answer.json?["permitsAreComplete"]?.bool == true && answer.json?["waitingFor"]?.array == [])
+    // Of an instant that is asked for, and of what was there by then.
+    let past = try gateway.send("GET", path + "?at=\(now.advanced(byMilliseconds: -600).rfc3339)").json
+    #expect(names(past) == ["ended", "going", "lasting"] && past?["permits"]?.array == [])
+    #expect(past?["balances"]?.array == [], "the ledger has no line by then")
+    let later = try gateway.send("GET", path + "?at=\(now.advanced(byMilliseconds: 1).rfc3339)").json
+    #expect(names(later) == ["lasting"] && later?["permits"]?.array?.count == 1)
+    #expect(try gateway.send("GET", path + "?at=noon").json?["field"] == "at")
   }
 
   @Test func accountWithWhatAppleSays() throws {

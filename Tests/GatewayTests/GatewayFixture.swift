@@ -61,6 +61,24 @@ struct GatewayFixture {
       + #""productId":"coins","signedTransaction":"\#(transaction(id))"\#(extra)}"#
   }
 
+  /// The account's row, and the catalogue that it names.
+  func account(_ state: AccountState = AccountState(), version: Int64 = 3) throws {
+    store.put(try Self.accountRow(Self.account, state, version: version))
+    store.put(Self.catalogueRow)
+  }
+
+  static func accountRow(_ name: String, _ state: AccountState = AccountState(), version: Int64 = 3) throws -> Row {
+    guard let account = Account(name) else { throw CocoaError(.formatting) }
+    return AccountRow(
+      environment: .production, account: account, partition: 0, version: version, catalogueVersion: "c1",
+      isWaiting: false, state: state
+    ).row
+  }
+
+  static let catalogueRow = Row(
+    RowKey(.catalogue, [.text("c1")]),
+    [.integer(1), .bytes(Array(#"{"version":"c1","products":[]}"#.utf8)), .integer(1)])
+
   func permit(
     proof: String, status: String, content: String = "granted", transaction: String = "1", decidedAt: Int64 = 1000
   ) {

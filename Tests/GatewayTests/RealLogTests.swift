@@ -146,10 +146,14 @@ struct RealLogTests {
     try stage.commit(
       StoreTransaction(
         advances: [Advance(partition: partition, epoch: epoch, from: nil, next: 1, outgoing: [])],
-        writes: [.put(row)]), published: [:])
+        writes: [.put(row), .put(try GatewayFixture.accountRow("u")), .put(GatewayFixture.catalogueRow)]),
+      published: [:])
     #expect(poll.wait() == ["finishable"])
     let account = try client.send(HTTPCall("GET", base + "/accounts/Production/u"))
-    #expect(try JSON(parsing: account.body)["permits"]?.array?.count == 1)
+    let answer = try JSON(parsing: account.body)
+    #expect(answer["permits"]?.array?.count == 1)
+    // The row says of which partition; this one has worked on partition 0 alone.
+    #expect(answer["position"] == .string("\(topics.name(.owned))/0/1"))
     gateway.stop(within: 10)
     stage.close()
     store.close()

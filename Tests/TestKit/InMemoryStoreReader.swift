@@ -27,6 +27,18 @@ public final class InMemoryStoreReader: StoreReader {
     return body(rows)
   }
 
+  public func atOneInstant<Value>(
+    _ body: (any StoreReader) throws(StoreFailure) -> Value
+  ) throws(StoreFailure) -> Value {
+    let copy = InMemoryStoreReader()
+    let now = state.withLock { state in
+      state.reads += 1
+      return state
+    }
+    copy.state.withLock { $0 = now }
+    return try body(copy)
+  }
+
   public func row(_ key: RowKey) throws(StoreFailure) -> Row? {
     try read { $0[key] }
   }

@@ -144,8 +144,14 @@ struct Routes: Sendable {
       case "true": withChains = true
       default: throw Refusal(.badRequest(field: "chains", "must be true or false"))
       }
+      let instant = try request.queryValue("at").map { text throws(Refusal) in
+        guard let instant = Instant(rfc3339: text) else {
+          throw Refusal(.badRequest(field: "at", "must be a time as RFC 3339 writes it"))
+        }
+        return instant
+      }
       return try stored { () throws(StoreFailure) in
-        try accounts.write(environment, account, at: clock.now(), withChains: withChains)
+        try accounts.write(environment, account, at: instant, now: clock.now(), withChains: withChains)
       }
     }
   }

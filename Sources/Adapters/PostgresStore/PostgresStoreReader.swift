@@ -10,9 +10,24 @@ final class PostgresStoreReader: StoreReader {
 
   private let url: String
   private let idle = Mutex<[PostgresConnection]?>([])
+  /// The connection, with a transaction open on it, of a reader that asks of one instant; one thread has it.
+  private let pinned: PostgresConnection?
 
-  init(url: String) {
+  init(url: String, pinned: PostgresConnection? = nil) {
     self.url = url
+    self.pinned = pinned
+  }
+
+  func atOneInstant<Value>(_ body: (any StoreReader) throws(StoreFailure) -> Value) throws(StoreFailure) -> Value {
+    guard pinned == nil else { return try body(self) }
+    return try reading { connection in
+      let reader = PostgresStoreReader(url: url, pinned: connection)
+      return try connection.transaction(.repeatableRead, readOnly: true) { () throws(PostgresError) in
+        do throws(StoreFailure) { return Result<Value, StoreFailure>.success(try body(reader)) } catch {
+          return .failure(error)
+        }
+      }.get()
+    }
   }
 
   func check() throws(StoreFailure) {
@@ -137,6 +152,7 @@ final class PostgresStoreReader: StoreReader {
   /// question is asked once more on a fresh one. Reading twice does no harm.
   private func reading<Value>(_ body: (PostgresConnection) throws -> Value) throws(StoreFailure) -> Value {
     try StoreFailure.translating {
+      if let pinned { return try body(pinned) }
       while true {
         let (connection, wasIdle) = try take()
         do {

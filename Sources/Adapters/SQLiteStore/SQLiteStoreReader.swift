@@ -15,9 +15,12 @@ final class SQLiteStoreReader: StoreReader {
   private let options: SQLiteOptions
   private let idle = Mutex<[SQLiteConnection]?>([])
   private let places = DispatchSemaphore(value: SQLiteStoreReader.connections)
+  /// The connection, with a transaction open on it, of a reader that asks of one instant; one thread has it.
+  private let pinned: SQLiteConnection?
 
-  init(path: String, options: SQLiteOptions) {
+  init(path: String, options: SQLiteOptions, pinned: SQLiteConnection? = nil) {
     self.path = path
+    self.pinned = pinned
     var options = options
     options.readOnly = true
     options.create = false
@@ -26,6 +29,15 @@ final class SQLiteStoreReader: StoreReader {
 
   func check() throws(StoreFailure) {
     try reading { connection in try Migration.check(connection) }
+  }
+
+  func atOneInstant<Value>(_ body: (any StoreReader) throws(StoreFailure) -> Value) throws(StoreFailure) -> Value {
+    guard pinned == nil else { return try body(self) }
+    return try reading { connection in
+      try connection.transaction(.deferred) {
+        try body(SQLiteStoreReader(path: path, options: options, pinned: connection))
+      }
+    }
   }
 
   func row(_ key: RowKey) throws(StoreFailure) -> Row? {
@@ -140,6 +152,7 @@ final class SQLiteStoreReader: StoreReader {
   }
 
   private func reading<Value>(_ body: (SQLiteConnection) throws -> Value) throws(StoreFailure) -> Value {
+    if let pinned { return try StoreFailure.translating { try body(pinned) } }
     places.wait()
     defer { places.signal() }
     return try StoreFailure.translating {

@@ -50,18 +50,27 @@ public struct AccountView: Sendable {
   public var environment: Environment
   public var account: Account
   public var at: Instant
+  /// How far the stage had come in the account's partition when this was read: the next record. nil where that wasn't asked.
+  public var position: Coordinates?
   /// Of the account's newest event; 0 while there is none.
   public var version: Int64
+  /// The catalogue that the account was settled by last; nil for an account that nothing is known of.
+  public var catalogueVersion: String?
   /// Those active at the instant, in order.
   public var entitlements: [(entitlement: EntitlementID, state: EntitlementState)]
-  /// As they stand now, in order of unit.
+  /// In order of unit.
   public var balances: [Balance]
-  /// As they stand now, in order of proof.
+  /// In order of proof.
   public var permits: [PermitRow]
+  /// False where there are more than an answer holds: each can be asked for by itself.
+  public var permitsAreComplete = true
   /// Products that the catalogue doesn't know and that purchases wait for.
   public var waitingFor: [ProductID]
   /// What Apple says of each purchase; nil where it was not asked for.
   public var chains: [ChainView]?
+  public var chainsAreComplete = true
+
+  public var isKnown: Bool { catalogueVersion != nil }
 
   /// By the catalogue in force at the instant, as far as the account has been settled by it.
   public init(_ row: AccountRow, permits: [PermitRow], history: CatalogueHistory, at instant: Instant) {
@@ -69,6 +78,7 @@ public struct AccountView: Sendable {
     account = row.account
     at = instant
     version = row.version
+    catalogueVersion = row.catalogueVersion
     entitlements = Access.active(
       row.state.facts, history.inForce(at: instant, notAfter: row.catalogueVersion), at: instant)
     balances = row.state.balances
@@ -96,56 +106,55 @@ public struct AccountView: Sendable {
     return writer.bytes
   }
 
-  public func write(_ json: inout JSONWriter) {
-    json.object { json in
-      json.field("environment", environment.rawValue)
-      json.field("account", account.text)
-      json.field("at", rfc3339: at)
-      json.field("version", version)
-      json.field(
-        "entitlements",
-        array: { json in
-          for (entitlement, state) in entitlements {
-            json.object { json in
-              json.field("entitlement", entitlement.text)
-              state.write(&json)
-            }
+  public func write(_ json: inout JSONWriter) { json.object { writeMembers(&$0) } }
+
+  public func writeMembers(_ json: inout JSONWriter) {
+    json.field("environment", environment.rawValue)
+    json.field("account", account.text)
+    json.field("at", rfc3339: at)
+    json.field("position", position?.description)
+    json.field("version", version)
+    json.field("catalogueVersion", catalogueVersion)
+    json.field(
+      "entitlements",
+      array: { json in
+        for (entitlement, state) in entitlements {
+          json.object { json in
+            json.field("entitlement", entitlement.text)
+            state.write(&json)
           }
-        })
-      json.field(
-        "balances",
-        array: { json in
-          for balance in balances {
-            json.object { json in
-              json.field("unit", balance.unit.text)
-              json.field("amount", balance.amount)
-              json.field("debt", balance.debt)
-            }
+        }
+      })
+    json.field(
+      "balances",
+      array: { json in
+        for balance in balances {
+          json.object { json in
+            json.field("unit", balance.unit.text)
+            json.field("amount", balance.amount)
+            json.field("debt", balance.debt)
           }
-        })
-      json.field("permits", array: { json in for permit in permits { permit.write(&json) } })
-      json.field("waitingFor", array: { json in for product in waitingFor { json.element(product.text) } })
-      if let chains { json.field("chains", array: { json in for chain in chains { chain.write(&json) } }) }
+        }
+      })
+    json.field("permits", array: { json in for permit in permits { permit.write(&json) } })
+    json.field("permitsAreComplete", permitsAreComplete)
+    json.field("waitingFor", array: { json in for product in waitingFor { json.element(product.text) } })
+    if let chains {
+      json.field("chains", array: { json in for chain in chains { chain.write(&json) } })
+      json.field("chainsAreComplete", chainsAreComplete)
     }
   }
 }
 
 extension StoreReader {
-  /// An account as the store has it now; one that it doesn't know has nothing.
+  /// An account's row as the store has it now.
+  /// - Parameter most: permits that it holds at most; nil: all.
   /// - Throws: `corrupt` for rows that can't be read.
   public func view(
-    _ environment: Environment, _ account: Account, history: CatalogueHistory, at instant: Instant
+    _ row: Row, history: CatalogueHistory, at instant: Instant, most: Int? = nil
   ) throws(StoreFailure) -> AccountView {
-    guard let row = try row(AccountRow.key(environment, account)) else {
-      return AccountView(environment, account, at: instant)
-    }
-    return try view(row, history: history, at: instant)
-  }
-
-  /// The same of an account's row.
-  public func view(_ row: Row, history: CatalogueHistory, at instant: Instant) throws(StoreFailure) -> AccountView {
     // Pages of a size that bounds memory whoever asks for how many permits.
-    let page = 1_000
+    let page = min(most ?? .max, 1_000)
     var permits: [PermitRow] = []
     var after: [Value]?
     do {
@@ -153,10 +162,12 @@ extension StoreReader {
       while true {
         let rows = try rows(.permit, prefix: row.key.values, after: after, limit: page)
         for row in rows { permits.append(try PermitRow(row)) }
-        guard rows.count == page, let last = rows.last else { break }
+        guard rows.count == page, let last = rows.last, most == nil else { break }
         after = last.key.values
       }
-      return AccountView(account, permits: permits, history: history, at: instant)
+      var view = AccountView(account, permits: permits, history: history, at: instant)
+      if let most { view.permitsAreComplete = permits.count < most }
+      return view
     } catch let failure as FieldFailure {
       throw StoreFailure(.corrupt, failure.description)
     } catch let failure as StoreFailure {

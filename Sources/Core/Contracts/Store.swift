@@ -271,6 +271,9 @@ public struct Fetched: Sendable {
 }
 
 public protocol StoreReader: Sendable {
+  /// Several questions about one instant: the reader that the body gets sees no commit that comes after its first question,
+  /// holds up no writer, and is not to be kept. The body may be run once more, where a connection turned out to be dead.
+  func atOneInstant<Value>(_ body: (any StoreReader) throws(StoreFailure) -> Value) throws(StoreFailure) -> Value
   func row(_ key: RowKey) throws(StoreFailure) -> Row?
   /// Rows whose key begins with these values, in key order, beginning after `after` (a whole key), at most `limit`.
   func rows(_ table: Table, prefix: [Value], after: [Value]?, limit: Int) throws(StoreFailure) -> [Row]

@@ -23,27 +23,53 @@ public struct Explanation {
     public let steps: [Step]
   }
 
+  /// What an account has, and how it came to it.
+  public struct Account: Sendable {
+    public let view: AccountView
+    public let changes: [Change]
+  }
+
   private let reader: any StoreReader
+  private let history: CatalogueHistory
   private let log: any LogReader
 
   static let page = 500
   /// received, verified and owned, and as many rounds through `parked` as anybody wants to read.
   static let maximumSteps = 20
 
-  public init(store: any StoreReader, log: any LogReader) {
+  public init(store: any StoreReader, history: CatalogueHistory, log: any LogReader) {
     reader = store
+    self.history = history
     self.log = log
   }
 
+  /// The account and its changes from one instant of the store; nil where nothing was written about it.
   /// - Parameter subject: an entitlement, a unit of credits or a proof; nil for all changes.
-  public func changes(_ environment: Environment, _ account: Account, subject: String?) throws -> [Change] {
-    var changes: [Change] = []
+  public func account(
+    _ environment: Environment, _ account: PurchasesCore.Account, subject: String?, now: Instant
+  ) throws -> Account? {
+    let (view, rows) = try reader.atOneInstant { reader throws(StoreFailure) in
+      let view = try reader.answer(environment, account, AccountQuestion(now: now, history: history))
+      // One that was merged has what happened to it under its old name, too.
+      var rows = try Self.changes(environment, account, subject, reader)
+      if view.account != account { rows += try Self.changes(environment, view.account, subject, reader) }
+      return (view, rows)
+    }
+    guard view.isKnown else { return nil }
+    // The log is asked when the store is free again.
+    return Account(view: view, changes: try rows.map(change))
+  }
+
+  private static func changes(
+    _ environment: Environment, _ account: PurchasesCore.Account, _ subject: String?, _ reader: any StoreReader
+  ) throws(StoreFailure) -> [Row] {
+    var changes: [Row] = []
     var after: [Value]?
     let prefix: [Value] = [.text(environment.rawValue), .text(account.text)]
     while true {
-      let rows = try reader.rows(.change, prefix: prefix, after: after, limit: Self.page)
-      for row in rows where subject == nil || row["subject"].text == subject { changes.append(try change(row)) }
-      guard rows.count == Self.page, let last = rows.last else { return changes }
+      let rows = try reader.rows(.change, prefix: prefix, after: after, limit: page)
+      for row in rows where subject == nil || row["subject"].text == subject { changes.append(row) }
+      guard rows.count == page, let last = rows.last else { return changes }
       after = last.key.values
     }
   }

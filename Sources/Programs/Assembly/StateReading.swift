@@ -15,18 +15,13 @@ public struct StateReading {
 
   /// An account in every environment that knows it, in one of them where it is named. One whose purchases have led to no
   /// event yet, since they wait or were over when they came, is known.
-  /// - Parameter withChains: also what Apple says of each purchase.
+  /// - Parameter instant: what to speak of; nil: of now.
   public func views(
-    _ account: Account, in environment: Environment?, at instant: Instant, withChains: Bool = false
+    _ account: Account, in environment: Environment?, at instant: Instant?, now: Instant, withChains: Bool = false
   ) throws -> [AccountView] {
-    try Environment.allCases.filter { environment == nil || environment == $0 }.compactMap { candidate in
-      // One that was merged into another is that other one now.
-      let account = try reader.current(candidate, account)
-      guard let row = try reader.row(AccountRow.key(candidate, account)) else { return nil }
-      var view = try reader.view(row, history: history, at: instant)
-      if withChains { view.chains = try reader.chains(candidate, account, at: instant).views }
-      return view
-    }
+    let question = AccountQuestion(at: instant, now: now, history: history, withChains: withChains)
+    return try Environment.allCases.filter { environment == nil || environment == $0 }
+      .map { try reader.answer($0, account, question) }.filter(\.isKnown)
   }
 
   /// The digest over all accounts at an instant.

@@ -24,7 +24,7 @@ extension Verb {
     statuses: [(1, "the store can't be read"), (ExitStatus.found, "no such account")]
   ) { call in
     let account = try account(call)
-    let at = try instant(call, .at) ?? SystemClock().now()
+    let at = try instant(call, .at)
     let deployment = try Deployment(call.values)
     let store = try deployment.openExistingStore()
     defer { store.close() }
@@ -32,7 +32,7 @@ extension Verb {
     defer { reader.close() }
     let views = try StateReading(reader, history: try StageFactory(call.values, deployment).history(or: reader))
       .views(
-        account, in: try TrustSettings.environment(call.values), at: at, withChains: true)
+        account, in: try TrustSettings.environment(call.values), at: at, now: SystemClock().now(), withChains: true)
     let asJSON = try call.values.flag(.json)
     for view in views {
       if asJSON { Output.bytes(view.json + [0x0a]) } else { print(view) }
@@ -54,6 +54,9 @@ extension Verb {
 
   private static func print(_ view: AccountView) {
     Output.line("account \(view.account) in \(view.environment.rawValue), at \(view.at), version \(view.version)")
+    if let position = view.position {
+      Output.line("  all before \(position), by catalogue \(view.catalogueVersion ?? "none")")
+    }
     for (entitlement, state) in view.entitlements {
       let end = state.endsAt.map { "until \($0)" } ?? "without end"
       Output.line("  entitlement \(entitlement)  \(end)\(state.product.map { "  by \($0)" } ?? "")")
@@ -87,13 +90,20 @@ extension Verb {
     defer { log.close() }
     let records = try log.reader()
     defer { records.close() }
-    let explanation = Explanation(store: reader, log: records)
+    let explanation = Explanation(
+      store: reader, history: try StageFactory(call.values, deployment).history(or: reader), log: records)
     let wanted = try TrustSettings.environment(call.values)
+    let asJSON = try call.values.flag(.json)
+    let subject = call.values.text(.entitlement)
     var found = 0
     for environment in Environment.allCases where wanted == nil || wanted == environment {
-      for change in try explanation.changes(environment, account, subject: call.values.text(.entitlement)) {
-        found += 1
-        if try call.values.flag(.json) { Output.bytes(json(change, environment)) } else { print(change, environment) }
+      guard
+        let known = try explanation.account(environment, account, subject: subject, now: SystemClock().now())
+      else { continue }
+      found += subject == nil ? 1 : known.changes.count
+      if asJSON { Output.bytes(known.view.json + [0x0a]) } else { print(known.view) }
+      for change in known.changes {
+        if asJSON { Output.bytes(json(change, environment)) } else { print(change, environment) }
       }
     }
     guard found > 0 else {

@@ -144,17 +144,27 @@ final class SimulatedStoreReader: StoreReader {
   private let server: SimulatedStoreServer
   nonisolated(unsafe) private var isClosed = false
   private let link: SimulatedLink
+  /// What the store held at the first question.
+  nonisolated(unsafe) private var kept: SimulatedDatabase?
+  private let keeps: Bool
 
-  init(_ server: SimulatedStoreServer, _ link: SimulatedLink) {
+  init(_ server: SimulatedStoreServer, _ link: SimulatedLink, keeps: Bool = false) {
     self.server = server
     self.link = link
+    self.keeps = keeps
+  }
+
+  func atOneInstant<Value>(_ body: (any StoreReader) throws(StoreFailure) -> Value) throws(StoreFailure) -> Value {
+    try body(keeps ? self : SimulatedStoreReader(server, link, keeps: true))
   }
 
   private func read<T>(_ body: (SimulatedDatabase) -> T) throws(StoreFailure) -> T {
     try link.store(.fetch) { () throws(StoreFailure) in
       try server.checkReachable()
       if isClosed { throw StoreFailure(.unavailable, "the reader is closed") }
-      return body(server.database)
+      let database = kept ?? server.database
+      if keeps { kept = database }
+      return body(database)
     }
   }
 

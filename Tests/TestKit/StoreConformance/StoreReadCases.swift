@@ -22,6 +22,43 @@ let storeReadCases: [StoreCase] = [
     try Conformance.expectEqual(try worker.stage.fetch([need]).queries[need], [])
   },
 
+  StoreCase("a reader of one instant sees no later commit and holds up no writer") { database in
+    let worker = try database.worker()
+    try worker.commit([.put(account("a", version: 1)), .put(account("b", version: 1))])
+    let reader = try database.open().reader()
+    defer { reader.close() }
+    func versions(_ reader: any StoreReader) throws(StoreFailure) -> [Int64?] {
+      let a = try reader.row(account("a").key)
+      let b = try reader.row(account("b").key)
+      return [a?["version"].integer, b?["version"].integer]
+    }
+    var failure: (any Error)?
+    let seen = try reader.atOneInstant { reader throws(StoreFailure) in
+      let first = try reader.row(account("a").key)?["version"].integer
+      let position = try reader.positions(stage: "entitlements")
+      do { try worker.commit([.put(account("a", version: 2)), .put(account("b", version: 2))]) } catch {
+        failure = error
+      }
+      let same = try reader.positions(stage: "entitlements") == position
+      // One inside the other is the same instant.
+      let inner = try reader.atOneInstant { inner throws(StoreFailure) in try versions(inner) }
+      return (first, try versions(reader), inner, same)
+    }
+    if let failure { throw failure }
+    try Conformance.expectEqual(seen.0, 1)
+    try Conformance.expectEqual(seen.1, [1, 1])
+    try Conformance.expectEqual(seen.2, [1, 1])
+    try Conformance.expect(seen.3, "the position is of the same instant")
+    try Conformance.expectEqual(try versions(reader), [2, 2])
+    // A body that fails leaves a reader that goes on.
+    var failed: StoreFailure?
+    do throws(StoreFailure) {
+      _ = try reader.atOneInstant { _ throws(StoreFailure) -> Int in throw StoreFailure(.corrupt, "on purpose") }
+    } catch { failed = error }
+    try Conformance.expectEqual(failed?.kind, .corrupt)
+    try Conformance.expectEqual(try versions(reader), [2, 2])
+  },
+
   StoreCase("whom a version of the catalogue decided last") { database in
     let worker = try database.worker()
     try worker.commit(
