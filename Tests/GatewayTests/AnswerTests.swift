@@ -177,7 +177,16 @@ struct AnswerTests {
     #expect(try gateway.send("GET", path).json?["status"] == "pending")
     let key = RowKey(.permit, [.text("Production"), .text("u"), .text("x")])
     gateway.store.put(
-      Row(key, Table.permit.columns.map { $0.kind == .integer ? .integer(1) : .text("finishable") }))
+      Row(
+        key,
+        Table.permit.columns.map { column in
+          switch column.name {
+          case "status": .text("finishable")
+          case "content": .text("none")
+          case "decided_at": .integer(1)
+          default: .text("x")
+          }
+        }))
     #expect(waiting.wait() == [200, 200])
   }
 
@@ -225,6 +234,37 @@ struct AnswerTests {
     let later = try gateway.send("GET", path + "?at=\(now.advanced(byMilliseconds: 1).rfc3339)").json
     #expect(names(later) == ["lasting"] && later?["permits"]?.array?.count == 1)
     #expect(try gateway.send("GET", path + "?at=noon").json?["field"] == "at")
+  }
+
+  /// Nothing was written about it but the answers to its proofs, all of them refused.
+  @Test func anAnswerWithoutAllPermitsSaysSo() throws {
+    let gateway = try GatewayFixture()
+    let path = "/v1/accounts/Production/\(GatewayFixture.account)"
+    for number in 1...AccountQuestion.mostPermits { gateway.permit(proof: "p\(number)", status: "refused") }
+    #expect(try gateway.send("GET", path).json?["permitsAreComplete"]?.bool == true)
+    gateway.permit(proof: "p0", status: "refused")
+    let answer = try gateway.send("GET", path).json
+    #expect(answer?["permits"]?.array?.count == AccountQuestion.mostPermits)
+    #expect(answer?["permitsAreComplete"]?.bool == false && answer?["version"]?.int64 == 0)
+  }
+
+  /// A catalogue that came since the gateway read them last is read when an account was settled by it.
+  @Test func whoWasSettledByANewerCatalogueIsAnsweredByIt() throws {
+    let gateway = try GatewayFixture()
+    let path = "/v1/accounts/Production/\(GatewayFixture.account)"
+    gateway.store.put(
+      Row(
+        RowKey(.catalogue, [.text("c0")]),
+        [.integer(0), .bytes(Array(#"{"version":"c0","products":[]}"#.utf8)), .integer(0)]))
+    #expect(try gateway.send("GET", path).json?["catalogueVersion"] == nil)
+    try gateway.account()
+    #expect(try gateway.send("GET", path).json?["catalogueVersion"] == "c1")
+    // What was read of one instant stays as it was, whatever comes meanwhile.
+    let kept = try gateway.store.atOneInstant { reader throws(StoreFailure) in
+      gateway.permit(proof: "later", status: "pending", decidedAt: 9000)
+      return try reader.count(.permit)
+    }
+    #expect(try kept == 0 && gateway.store.count(.permit) == 1)
   }
 
   @Test func accountWithWhatAppleSays() throws {

@@ -53,6 +53,10 @@ import Testing
     #expect(try program.run("ledger", "--account", "u2", "--unit", "gems").status == 4)
     let explained = try program.run("explain", "--account", "u1", "--entitlement", "pro").output
     #expect(explained.contains("action grant, operator kim, orderId o1, reason case 17"), "\(explained)")
+    #expect(explained.contains("ordered by kim as o1: case 17"), "\(explained)")
+    let lines = try program.run("explain", "--account", "u1", "--entitlement", "pro", "--json").lines
+    #expect(lines[0].contains(#""account":"u2""#) && lines[0].contains(#""position":"purchases.owned/"#), "\(lines)")
+    #expect(lines[1].contains(#""account":"u1""#) && lines[1].contains(#""orderId":"o1","operator":"kim""#), "\(lines)")
     // The log says who and why.
     let log = try program.run("tail", "received")
     #expect(log.output.contains("kim") && log.output.contains("case 17"))

@@ -5,17 +5,18 @@ import PurchasesJSON
 /// What an account may use, as the store has it, with the instant that the answer speaks of.
 struct AccountQueries: Sendable {
   let store: any StoreReader
+  let catalogues: RememberedCatalogues
 
-  /// Permits and lines of the ledger grow with the account's life.
+  /// Lines of the ledger grow with the account's life.
   private static let maximumRows = 1000
 
   /// - Parameter instant: what to speak of; nil: of now.
   func write(
     _ environment: Environment, _ account: Account, at instant: Instant?, now: Instant, withChains: Bool
   ) throws(StoreFailure) -> Answer {
-    let view = try store.answer(
-      environment, account,
-      AccountQuestion(at: instant, now: now, mostPermits: Self.maximumRows, withChains: withChains))
+    let question = AccountQuestion(
+      at: instant, now: now, history: try catalogues.history(now), withChains: withChains)
+    let view = try store.answer(environment, account, question)
     return .json(200) { view.writeMembers(&$0) }
   }
 

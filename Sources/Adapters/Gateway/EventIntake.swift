@@ -30,7 +30,7 @@ struct EventIntake: Sendable {
     }
     var answer = Answer.json(202) { json in
       Self.write(received, &json)
-      if let permit { json.field("permit", object: { permit.write(&$0) }) }
+      if let permit { json.field("permit", object: { permit.writeMembers(&$0) }) }
     }
     answer.accepted = 1
     return answer

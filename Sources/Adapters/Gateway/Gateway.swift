@@ -17,9 +17,11 @@ public final class Gateway: Sendable {
   ) throws(GatewayError) {
     try settings.check()
     let permits = store.map { PermitQueries(store: $0, settings: settings) }
+    let catalogues = store.map { RememberedCatalogues(store: $0) }
     let routes = Routes(
       intake: EventIntake(settings: settings, producer: producer, clock: clock, permits: permits), permits: permits,
-      accounts: store.map { AccountQueries(store: $0) }, products: store.map { ProductQueries(store: $0) },
+      accounts: store.flatMap { store in catalogues.map { AccountQueries(store: store, catalogues: $0) } },
+      products: catalogues.map { ProductQueries(catalogues: $0) },
       tokens: BearerTokens(settings.tokens), clock: clock,
       probes: probes)
     do {

@@ -15,22 +15,8 @@ extension AnswerRow: Awaited {
   var isPending: Bool { false }
 }
 
-/// A permit as it stands in the store.
-struct PermitRow: Awaited {
-  let row: Row
-
-  var isPending: Bool { row["status"].text == "pending" }
-
-  func write(_ json: inout JSONWriter) {
-    json.field("proof", row.key.values[2].text)
-    json.field("status", row["status"].text)
-    json.field("content", row["content"].text)
-    json.field("reason", row["reason"].text)
-    json.field("transactionId", row["transaction"].text)
-    json.field("productId", row["product"].text)
-    json.field("event", row["event"].text)
-    json.field("decidedAt", row["decided_at"].integer.map { Instant(milliseconds: $0).rfc3339 })
-  }
+extension PermitRow: Awaited {
+  var isPending: Bool { permit.status == .pending }
 }
 
 /// Reads permits and answers, waiting for them where asked.
@@ -61,8 +47,7 @@ final class PermitQueries: Sendable {
   ) throws(StoreFailure) -> PermitRow? {
     try repeated(waitSeconds) { () throws(StoreFailure) in
       try whoever(environment, account) { account throws(StoreFailure) in
-        try store.row(RowKey(.permit, [.text(environment.rawValue), .text(account.text), .text(proof)]))
-          .map { PermitRow(row: $0) }
+        try store.row(PermitRow.key(environment, account, proof: proof)).map(Self.read)
       }
     }
   }
@@ -75,14 +60,18 @@ final class PermitQueries: Sendable {
       let rows = try store.rows(
         .permit, where: "transaction", is: .text(transaction.text), limit: Self.maximumProofsOfATransaction)
       return try whoever(environment, account) { account throws(StoreFailure) in
-        rows.filter { $0.key.values[0].text == environment.rawValue && $0.key.values[1].text == account.text }
-          .map { PermitRow(row: $0) }.max { a, b in
-            (a.isPending ? 0 : 1, a.row["decided_at"].integer ?? 0) < (
-              b.isPending ? 0 : 1, b.row["decided_at"].integer ?? 0
-            )
-          }
+        let own = rows.filter {
+          $0.key.values[0].text == environment.rawValue && $0.key.values[1].text == account.text
+        }
+        return try own.map(Self.read).max { a, b in
+          (a.isPending ? 0 : 1, a.decidedAt) < (b.isPending ? 0 : 1, b.decidedAt)
+        }
       }
     }
+  }
+
+  private static func read(_ row: Row) throws(StoreFailure) -> PermitRow {
+    do throws(FieldFailure) { return try PermitRow(row) } catch { throw StoreFailure(.corrupt, "\(error)") }
   }
 
   /// Who asks as an account that was merged into another gets what that other one has, unless the old one was answered.

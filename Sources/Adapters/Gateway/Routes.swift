@@ -101,7 +101,7 @@ struct Routes: Sendable {
   private func answer(_ permit: PermitRow?, proof: String?) -> Answer {
     .json(200) { json in
       if let permit {
-        permit.write(&json)
+        permit.writeMembers(&json)
       } else {
         json.field("proof", proof)
         json.field("status", "pending")

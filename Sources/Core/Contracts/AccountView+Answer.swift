@@ -5,21 +5,25 @@ public struct AccountQuestion: Sendable {
   /// What to speak of; nil: of now.
   public var instant: Instant?
   public var now: Instant
-  /// The catalogues; nil: those that the store keeps.
+  /// The catalogues as they were read before; nil: those that the store keeps.
   public var history: CatalogueHistory?
-  /// Permits that an answer holds; nil: all.
-  public var mostPermits: Int?
+  /// Somebody asks what these catalogues would mean; otherwise they count while the one that the account was settled by is
+  /// among them, and are read anew where it is not.
+  public var historyIsGiven: Bool
   /// Also what Apple says of each purchase.
   public var withChains: Bool
 
+  /// Permits of one answer: they grow with the account's life, and each can be asked for by itself.
+  public static let mostPermits = 1_000
+
   public init(
-    at instant: Instant? = nil, now: Instant, history: CatalogueHistory? = nil, mostPermits: Int? = nil,
+    at instant: Instant? = nil, now: Instant, history: CatalogueHistory? = nil, historyIsGiven: Bool = false,
     withChains: Bool = false
   ) {
     self.instant = instant
     self.now = now
     self.history = history
-    self.mostPermits = mostPermits
+    self.historyIsGiven = historyIsGiven
     self.withChains = withChains
   }
 }
@@ -28,8 +32,8 @@ extension StoreReader {
   /// What people and services are told about an account: all of it from one instant of the store, whose place in the log the
   /// answer names. One that was merged into another is that other one now. An account that the store doesn't know has nothing.
   ///
-  /// Of an instant that was asked for, entitlements are computed from all that is known now; balances and permits are those
-  /// that were booked and decided by then, in log time.
+  /// Of an instant that was asked for, entitlements are computed from all that is known now; balances are those that were
+  /// booked and permits those that were decided by then, in log time. One that was decided again since is not among them.
   /// - Throws: `corrupt` for rows that can't be read.
   public func answer(
     _ environment: Environment, _ account: Account, _ question: AccountQuestion
@@ -37,23 +41,22 @@ extension StoreReader {
     try atOneInstant { reader throws(StoreFailure) in
       let account = try reader.current(environment, account)
       let instant = question.instant ?? question.now
-      var view: AccountView
-      if let row = try reader.row(AccountRow.key(environment, account)) {
-        var history = question.history
-        if history == nil { history = try reader.catalogueHistory() }
-        guard let history else {
-          throw StoreFailure(.unavailable, "the store keeps no catalogue yet")
-        }
-        view = try reader.view(row, history: history, at: instant, most: question.mostPermits)
+      let key = AccountRow.key(environment, account)
+      var view = AccountView(environment, account, at: instant)
+      if let row = try reader.row(key) {
+        view = try reader.view(
+          row, history: try reader.history(of: row, question), at: instant, most: AccountQuestion.mostPermits)
         if let partition = row["partition"].integer {
           view.position = try reader.positions(stage: StageName.entitlements.rawValue)
             .first { Int64($0.key.partition) == partition }
             .map { Coordinates(topic: $0.key.topic, partition: $0.key.partition, offset: $0.value.next ?? 0) }
         }
-        if question.instant != nil { view.keep(upTo: instant, try reader.ledger(environment, account)) }
       } else {
-        view = AccountView(environment, account, at: instant)
+        let permits = try reader.permits(of: key.values, most: AccountQuestion.mostPermits)
+        view.permits = permits.rows
+        view.permitsAreComplete = permits.areComplete
       }
+      if question.instant != nil { view.keep(upTo: instant, try reader.ledger(environment, account)) }
       if question.withChains {
         let chains = try reader.chains(environment, account, at: instant)
         view.chains = chains.views
@@ -61,6 +64,31 @@ extension StoreReader {
       }
       return view
     }
+  }
+
+  /// The same in every environment that knows the account, in one of them where it is named. One whose purchases have led
+  /// to no event yet, since they wait or were over when they came, is known.
+  public func answers(
+    _ account: Account, in environment: Environment?, _ question: AccountQuestion
+  ) throws(StoreFailure) -> [AccountView] {
+    var views: [AccountView] = []
+    for candidate in Environment.allCases where environment == nil || environment == candidate {
+      let view = try answer(candidate, account, question)
+      if view.isKnown { views.append(view) }
+    }
+    return views
+  }
+
+  private func history(of row: Row, _ question: AccountQuestion) throws(StoreFailure) -> CatalogueHistory {
+    if let history = question.history,
+      question.historyIsGiven || row["catalogue_version"].text.flatMap({ history[$0] }) != nil
+    {
+      return history
+    }
+    guard let history = try catalogueHistory() ?? question.history else {
+      throw StoreFailure(.unavailable, "the store keeps no catalogue yet")
+    }
+    return history
   }
 }
 

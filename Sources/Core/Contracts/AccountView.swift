@@ -4,11 +4,14 @@ import PurchasesJSON
 /// A row of the table `permit`.
 public struct PermitRow: Sendable, Hashable {
   public var permit: Permit
+  /// The id of the event that told of it.
+  public var event: String?
   /// Log time.
   public var decidedAt: Instant
 
-  public init(permit: Permit, decidedAt: Instant) {
+  public init(permit: Permit, event: String? = nil, decidedAt: Instant) {
     self.permit = permit
+    self.event = event
     self.decidedAt = decidedAt
   }
 
@@ -28,20 +31,19 @@ public struct PermitRow: Sendable, Hashable {
         proof: proof, status: status, content: content, reason: reason,
         transaction: row["transaction"].text.flatMap { TransactionID($0) },
         product: row["product"].text.flatMap { ProductID($0) }, attempt: attempt),
-      decidedAt: Instant(milliseconds: decidedAt))
+      event: row["event"].text, decidedAt: Instant(milliseconds: decidedAt))
   }
 
-  public func write(_ json: inout JSONWriter) {
-    json.object { json in
-      json.field("proof", permit.proof)
-      json.field("status", permit.status.rawValue)
-      json.field("content", permit.content.rawValue)
-      json.field("reason", permit.reason)
-      json.field("transactionId", permit.transaction?.text)
-      json.field("productId", permit.product?.text)
-      json.field("attemptId", permit.attempt)
-      json.field("decidedAt", rfc3339: decidedAt)
-    }
+  public func writeMembers(_ json: inout JSONWriter) {
+    json.field("proof", permit.proof)
+    json.field("status", permit.status.rawValue)
+    json.field("content", permit.content.rawValue)
+    json.field("reason", permit.reason)
+    json.field("transactionId", permit.transaction?.text)
+    json.field("productId", permit.product?.text)
+    json.field("attemptId", permit.attempt)
+    json.field("event", event)
+    json.field("decidedAt", rfc3339: decidedAt)
   }
 }
 
@@ -50,7 +52,8 @@ public struct AccountView: Sendable {
   public var environment: Environment
   public var account: Account
   public var at: Instant
-  /// How far the stage had come in the account's partition when this was read: the next record. nil where that wasn't asked.
+  /// How far the entitlements stage had come in the account's partition of `owned` when this was read: the next record. nil
+  /// for an account that nothing is known of, and where that wasn't asked.
   public var position: Coordinates?
   /// Of the account's newest event; 0 while there is none.
   public var version: Int64
@@ -70,7 +73,8 @@ public struct AccountView: Sendable {
   public var chains: [ChainView]?
   public var chainsAreComplete = true
 
-  public var isKnown: Bool { catalogueVersion != nil }
+  /// Whether the store has anything of it: an account of which all proofs were refused has their permits only.
+  public var isKnown: Bool { catalogueVersion != nil || !permits.isEmpty }
 
   /// By the catalogue in force at the instant, as far as the account has been settled by it.
   public init(_ row: AccountRow, permits: [PermitRow], history: CatalogueHistory, at instant: Instant) {
@@ -136,7 +140,7 @@ public struct AccountView: Sendable {
           }
         }
       })
-    json.field("permits", array: { json in for permit in permits { permit.write(&json) } })
+    json.field("permits", array: { json in for permit in permits { json.object { permit.writeMembers(&$0) } } })
     json.field("permitsAreComplete", permitsAreComplete)
     json.field("waitingFor", array: { json in for product in waitingFor { json.element(product.text) } })
     if let chains {
@@ -153,27 +157,31 @@ extension StoreReader {
   public func view(
     _ row: Row, history: CatalogueHistory, at instant: Instant, most: Int? = nil
   ) throws(StoreFailure) -> AccountView {
-    // Pages of a size that bounds memory whoever asks for how many permits.
-    let page = min(most ?? .max, 1_000)
+    let account: AccountRow
+    do throws(FieldFailure) { account = try AccountRow(row) } catch { throw StoreFailure(.corrupt, "\(error)") }
+    let permits = try permits(of: row.key.values, most: most)
+    var view = AccountView(account, permits: permits.rows, history: history, at: instant)
+    view.permitsAreComplete = permits.areComplete
+    return view
+  }
+
+  /// - Parameter prefix: environment and account.
+  func permits(of prefix: [Value], most: Int?) throws(StoreFailure) -> (rows: [PermitRow], areComplete: Bool) {
+    // Pages of a size that bounds memory whoever asks for how many permits; one more than wanted tells whether there are more.
+    let page = most.map { $0 + 1 } ?? 1_000
     var permits: [PermitRow] = []
     var after: [Value]?
-    do {
-      let account = try AccountRow(row)
-      while true {
-        let rows = try rows(.permit, prefix: row.key.values, after: after, limit: page)
-        for row in rows { permits.append(try PermitRow(row)) }
-        guard rows.count == page, let last = rows.last, most == nil else { break }
-        after = last.key.values
+    while true {
+      let rows = try rows(.permit, prefix: prefix, after: after, limit: page)
+      for row in rows {
+        do throws(FieldFailure) { permits.append(try PermitRow(row)) } catch {
+          throw StoreFailure(.corrupt, "\(error)")
+        }
       }
-      var view = AccountView(account, permits: permits, history: history, at: instant)
-      if let most { view.permitsAreComplete = permits.count < most }
-      return view
-    } catch let failure as FieldFailure {
-      throw StoreFailure(.corrupt, failure.description)
-    } catch let failure as StoreFailure {
-      throw failure
-    } catch {
-      throw StoreFailure(.corrupt, "an account can't be read")
+      guard rows.count == page, let last = rows.last, most == nil else { break }
+      after = last.key.values
     }
+    guard let most, permits.count > most else { return (permits, true) }
+    return (Array(permits.prefix(most)), false)
   }
 }

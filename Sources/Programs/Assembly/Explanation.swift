@@ -14,6 +14,7 @@ public struct Explanation {
   }
 
   public struct Change: Sendable {
+    public let account: String
     public let version: Int64
     public let type: String
     public let subject: String
@@ -21,6 +22,19 @@ public struct Explanation {
     public let at: Instant
     /// From what was received on.
     public let steps: [Step]
+
+    /// The operator's order that led to it, if one did.
+    public var order: Order? {
+      guard let data = steps.first(where: { $0.type == EventType.accessOrdered.rawValue })?.data else { return nil }
+      return Order(
+        id: data["orderId"]?.string, author: data["operator"]?.string, reason: data["reason"]?.string)
+    }
+  }
+
+  public struct Order: Sendable, Hashable {
+    public let id: String?
+    public let author: String?
+    public let reason: String?
   }
 
   /// What an account has, and how it came to it.
@@ -30,32 +44,30 @@ public struct Explanation {
   }
 
   private let reader: any StoreReader
-  private let history: CatalogueHistory
   private let log: any LogReader
 
   static let page = 500
   /// received, verified and owned, and as many rounds through `parked` as anybody wants to read.
   static let maximumSteps = 20
 
-  public init(store: any StoreReader, history: CatalogueHistory, log: any LogReader) {
+  public init(store: any StoreReader, log: any LogReader) {
     reader = store
-    self.history = history
     self.log = log
   }
 
-  /// The account and its changes from one instant of the store; nil where nothing was written about it.
+  /// The account and its changes from one instant of the store; nil where nothing was ever written about it.
   /// - Parameter subject: an entitlement, a unit of credits or a proof; nil for all changes.
   public func account(
-    _ environment: Environment, _ account: PurchasesCore.Account, subject: String?, now: Instant
+    _ environment: Environment, _ account: PurchasesCore.Account, subject: String?, _ question: AccountQuestion
   ) throws -> Account? {
     let (view, rows) = try reader.atOneInstant { reader throws(StoreFailure) in
-      let view = try reader.answer(environment, account, AccountQuestion(now: now, history: history))
-      // One that was merged has what happened to it under its old name, too.
-      var rows = try Self.changes(environment, account, subject, reader)
-      if view.account != account { rows += try Self.changes(environment, view.account, subject, reader) }
-      return (view, rows)
+      let view = try reader.answer(environment, account, question)
+      // One that was merged has a story of its own before that of the account that it is now.
+      var changes = try Self.changes(environment, account, subject, reader)
+      if view.account != account { changes += try Self.changes(environment, view.account, subject, reader) }
+      return (view, changes)
     }
-    guard view.isKnown else { return nil }
+    guard view.isKnown || !rows.isEmpty else { return nil }
     // The log is asked when the store is free again.
     return Account(view: view, changes: try rows.map(change))
   }
@@ -76,7 +88,8 @@ public struct Explanation {
 
   private func change(_ row: Row) throws -> Change {
     Change(
-      version: row.key.values[2].integer ?? 0, type: row["type"].text ?? "", subject: row["subject"].text ?? "",
+      account: row.key.values[1].text ?? "", version: row.key.values[2].integer ?? 0, type: row["type"].text ?? "",
+      subject: row["subject"].text ?? "",
       rule: row["rule"].text ?? "", at: Instant(milliseconds: row["recorded_at"].integer ?? 0),
       steps: try steps(to: row["source"].text.flatMap { Coordinates(parsing: $0) }))
   }

@@ -13,17 +13,6 @@ public struct StateReading {
     self.history = history
   }
 
-  /// An account in every environment that knows it, in one of them where it is named. One whose purchases have led to no
-  /// event yet, since they wait or were over when they came, is known.
-  /// - Parameter instant: what to speak of; nil: of now.
-  public func views(
-    _ account: Account, in environment: Environment?, at instant: Instant?, now: Instant, withChains: Bool = false
-  ) throws -> [AccountView] {
-    let question = AccountQuestion(at: instant, now: now, history: history, withChains: withChains)
-    return try Environment.allCases.filter { environment == nil || environment == $0 }
-      .map { try reader.answer($0, account, question) }.filter(\.isKnown)
-  }
-
   /// The digest over all accounts at an instant.
   public func digest(at instant: Instant) throws -> StateDigest {
     var digest = StateDigest(at: instant)

@@ -30,9 +30,9 @@ extension Verb {
     defer { store.close() }
     let reader = try store.reader()
     defer { reader.close() }
-    let views = try StateReading(reader, history: try StageFactory(call.values, deployment).history(or: reader))
-      .views(
-        account, in: try TrustSettings.environment(call.values), at: at, now: SystemClock().now(), withChains: true)
+    let views = try reader.answers(
+      account, in: try TrustSettings.environment(call.values),
+      try question(call, deployment, reader, at: at, withChains: true))
     let asJSON = try call.values.flag(.json)
     for view in views {
       if asJSON { Output.bytes(view.json + [0x0a]) } else { print(view) }
@@ -50,6 +50,16 @@ extension Verb {
     }
     guard let account = Account(text) else { throw UsageError("--account: is not the name of an account") }
     return account
+  }
+
+  /// By the catalogue of the settings, if they name one, and else by those that the store keeps.
+  private static func question(
+    _ call: Call, _ deployment: Deployment, _ reader: any StoreReader, at instant: Instant? = nil,
+    withChains: Bool = false
+  ) throws -> AccountQuestion {
+    AccountQuestion(
+      at: instant, now: deployment.clock.now(), history: try StageFactory(call.values, deployment).history(or: reader),
+      historyIsGiven: call.values.text(.catalogue) != nil, withChains: withChains)
   }
 
   private static func print(_ view: AccountView) {
@@ -70,12 +80,13 @@ extension Verb {
         "  permit \(row.permit.status.rawValue)  \(row.permit.content.rawValue)  \(row.permit.reason)  \(row.permit.proof)"
       )
     }
+    if !view.permitsAreComplete { Output.line("  and more permits than are listed here") }
     for chain in view.chains ?? [] { print(chain) }
     for product in view.waitingFor { Output.line("  waits for product \(product), which the catalogue does not know") }
   }
 
   static let explain = Verb(
-    words: ["explain"], summary: "The chain of events behind what an account may use",
+    words: ["explain"], summary: "What an account may use, and the chain of events behind it",
     settings: [.account, .anyEnvironment, .entitlement, .json] + Setting.connection,
     examples: ["purchases explain --account 0f4c… --entitlement pro"],
     statuses: [(1, "log or store can't be read"), (ExitStatus.found, "there is nothing to explain")]
@@ -90,15 +101,15 @@ extension Verb {
     defer { log.close() }
     let records = try log.reader()
     defer { records.close() }
-    let explanation = Explanation(
-      store: reader, history: try StageFactory(call.values, deployment).history(or: reader), log: records)
+    let explanation = Explanation(store: reader, log: records)
+    let question = try question(call, deployment, reader)
     let wanted = try TrustSettings.environment(call.values)
     let asJSON = try call.values.flag(.json)
     let subject = call.values.text(.entitlement)
     var found = 0
     for environment in Environment.allCases where wanted == nil || wanted == environment {
       guard
-        let known = try explanation.account(environment, account, subject: subject, now: SystemClock().now())
+        let known = try explanation.account(environment, account, subject: subject, question)
       else { continue }
       found += subject == nil ? 1 : known.changes.count
       if asJSON { Output.bytes(known.view.json + [0x0a]) } else { print(known.view) }
@@ -114,9 +125,12 @@ extension Verb {
   }
 
   private static func print(_ change: Explanation.Change, _ environment: Environment) {
-    Output.line(
-      "\(environment.rawValue) \(change.version)  \(change.at)  \(change.type)  \(change.subject)  by rule \(change.rule)"
-    )
+    var line = "\(environment.rawValue) \(change.version)  \(change.at)  \(change.type)  \(change.subject)"
+    line += "  by rule \(change.rule)"
+    if let order = change.order {
+      line += "  ordered by \(order.author ?? "nobody") as \(order.id ?? "nothing"): \(order.reason ?? "no reason")"
+    }
+    Output.line(line)
     for step in change.steps {
       var facts: [String] = []
       for name in [
@@ -136,11 +150,17 @@ extension Verb {
     var writer = JSONWriter()
     writer.object { json in
       json.field("environment", environment.rawValue)
+      json.field("account", change.account)
       json.field("version", change.version)
       json.field("type", change.type)
       json.field("subject", change.subject)
       json.field("rule", change.rule)
       json.field("at", change.at.rfc3339)
+      if let order = change.order {
+        json.field("orderId", order.id)
+        json.field("operator", order.author)
+        json.field("reason", order.reason)
+      }
       json.field(
         "events",
         array: { json in

@@ -57,7 +57,8 @@ public struct StoreCase: Sendable, CustomStringConvertible {
 
 /// What every `Store` must do, whatever database is under it.
 public let storeConformance: [StoreCase] =
-  storeSchemaCases + storeWriteCases + storeFenceCases + storeOutboxCases + storeReadCases + storeForbiddenCases
+  storeSchemaCases + storeWriteCases + storeFenceCases + storeOutboxCases + storeReadCases + storeReadingCases
+  + storeForbiddenCases
 
 // MARK: what the cases are written with
 
