@@ -202,6 +202,27 @@ import Testing
     #expect(world.permits(a).allSatisfy { $0.permit.status == .finishable })
   }
 
+  /// A permit is given once: the same proof again, before the sweep has come by, finds the answer that the newer catalogue gave.
+  @Test func aProofThatWaitedIsAnsweredOnceWhenItComesAgainBeforeTheSweep() {
+    let world = World(coins("1", nil))
+    world.feed(sale("1", bought: 12, token: a), by: a, at: 20)
+    world.relearn(coins("2", 40), from: 25)
+    #expect(
+      gists(world.feed(sale("1", bought: 12, token: a), by: a, at: 26)) == ["added 40 coins", "finishable granted"])
+    #expect(world.permits(a).map(\.permit.content) == [.granted])
+    #expect(world.feed(sale("1", bought: 12, token: a), by: a, at: 27).isEmpty)
+  }
+
+  /// The same without a catalogue: what begins later is answered by the record that comes before the tick.
+  @Test func aProofThatWaitedForItsBeginningIsAnsweredOnce() {
+    let world = World()
+    let pro = SampleTransaction("1", "pro.lifetime", .nonConsumable, signed: 10, purchased: 50, token: a)
+    #expect(gists(world.feed(pro, by: a, at: 20)) == [])
+    #expect(world.permits(a).map(\.permit.status) == [.pending])
+    #expect(gists(world.feed(pro, by: a, at: 60)).filter { $0.hasPrefix("finishable") } == ["finishable granted"])
+    #expect(world.permits(a).map(\.permit.content) == [.granted])
+  }
+
   // MARK: Any order
 
   /// Amounts, a unit, a duration and entitlements change, and a product is away for a while: what comes of it is a matter of

@@ -41,7 +41,7 @@ extension AccountState {
     if byTransfer { rule = .transfer }
     var (changes, purchases, intervals) = settle(at: instant, catalogue, rule)
     if let proof = statements.reportedProof, let reported = statements.reported, !isAnswered,
-      !openPermits.contains(where: { $0.proof == proof })
+      !openPermits.contains(where: { $0.proof == proof }), !changes.answer(proof)
     {
       let open = OpenPermit(
         proof: proof, key: reported.businessKey, transaction: reported.transaction, product: reported.product)
@@ -113,5 +113,12 @@ extension AccountState {
       }
     }
     return nil
+  }
+}
+
+extension [AccountChange] {
+  /// Whether a permit for that proof is among them: one that waited, and has its answer now.
+  public func answer(_ proof: String) -> Bool {
+    contains { if case .permit(let permit) = $0 { permit.proof == proof } else { false } }
   }
 }

@@ -29,7 +29,8 @@ struct Decision {
       event: sourceID, proof: statements.reportedProof ?? statements.transactions.first?.rank.digest,
       transaction: (statements.reported ?? statements.transactions.first)?.transaction)
     let (catalogue, now) = (catalogue, record.timestamp)
-    let (missing, merge) = try change(subject, cause) { state in
+    let (missing, merge) = try changeKnowing(subject, cause) { state, relearned in
+      let isAnswered = isAnswered || statements.reportedProof.map { relearned.answer($0) } ?? false
       let new = statements.transactions.filter {
         (!$0.items.isEmpty || !catalogue.knows(Purchase($0)))
           && state.facts[$0.businessKey] == nil
@@ -134,6 +135,14 @@ struct Decision {
   mutating func change<T>(
     _ subject: Subject, _ cause: Cause, _ body: (inout AccountState) throws(FieldFailure) -> ([AccountChange], T)
   ) throws(FieldFailure) -> T {
+    try changeKnowing(subject, cause) { state, _ throws(FieldFailure) in try body(&state) }
+  }
+
+  /// The same for who must know what a newer catalogue has changed before.
+  private mutating func changeKnowing<T>(
+    _ subject: Subject, _ cause: Cause,
+    _ body: (inout AccountState, _ relearned: [AccountChange]) throws(FieldFailure) -> ([AccountChange], T)
+  ) throws(FieldFailure) -> T {
     let row = facts.row(AccountRow.key(subject.environment, subject.account))
     var account =
       try row.map { row throws(FieldFailure) in try AccountRow(row) }
@@ -141,7 +150,7 @@ struct Decision {
         environment: subject.environment, account: subject.account, partition: record.coordinates.partition,
         version: 0, catalogueVersion: catalogue.version, isWaiting: false, state: AccountState())
     let relearned = relearn(&account, at: record.timestamp)
-    let (changes, outcome) = try body(&account.state)
+    let (changes, outcome) = try body(&account.state, relearned)
     publish(relearned + changes, &account, subject, cause, asOf: max(account.state.clock, record.timestamp))
     account.partition = record.coordinates.partition
     version = account.version
