@@ -22,11 +22,18 @@ final class PostgresStoreReader: StoreReader {
     guard pinned == nil else { return try body(self) }
     return try reading { connection in
       let reader = PostgresStoreReader(url: url, pinned: connection)
-      return try connection.transaction(.repeatableRead, readOnly: true) { () throws(PostgresError) in
-        do throws(StoreFailure) { return Result<Value, StoreFailure>.success(try body(reader)) } catch {
-          return .failure(error)
+      var outcome: Result<Value, StoreFailure>?
+      do throws(PostgresError) {
+        try connection.transaction(.repeatableRead, readOnly: true) { () throws(PostgresError) in
+          do throws(StoreFailure) { outcome = .success(try body(reader)) } catch { outcome = .failure(error) }
         }
-      }.get()
+      } catch {
+        // A question that failed has ended the transaction, too: what failed is told, and not that.
+        if case .failure(let failure)? = outcome { throw failure }
+        throw error
+      }
+      guard let outcome else { preconditionFailure("the transaction ran its body") }
+      return try outcome.get()
     }
   }
 

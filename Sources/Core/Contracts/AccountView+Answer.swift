@@ -56,7 +56,7 @@ extension StoreReader {
         view.permits = permits.rows
         view.permitsAreComplete = permits.areComplete
       }
-      if question.instant != nil { view.keep(upTo: instant, try reader.ledger(environment, account)) }
+      if question.instant != nil { view.keep(upTo: instant, try reader.balances(environment, account, upTo: instant)) }
       if question.withChains {
         let chains = try reader.chains(environment, account, at: instant)
         view.chains = chains.views
@@ -92,12 +92,37 @@ extension StoreReader {
   }
 }
 
+extension StoreReader {
+  /// Sums of the ledger's lines that were booked by then, in order of unit.
+  fileprivate func balances(
+    _ environment: Environment, _ account: Account, upTo instant: Instant
+  ) throws(StoreFailure) -> [Balance] {
+    let page = 1_000
+    let prefix: [Value] = [.text(environment.rawValue), .text(account.text)]
+    var sums: [CreditUnit: Int64] = [:]
+    var after: [Value]?
+    while true {
+      let rows = try rows(.ledger, prefix: prefix, after: after, limit: page)
+      for row in rows {
+        do throws(FieldFailure) {
+          let line = try LedgerLine(row)
+          guard line.recordedAt <= instant else { continue }
+          let (sum, overflow) = sums[line.unit, default: 0].addingReportingOverflow(line.amount)
+          // As the stage does it: a balance stands still rather than turn its sign.
+          sums[line.unit] = overflow ? (line.amount > 0 ? .max : .min) : sum
+        } catch { throw StoreFailure(.corrupt, "\(error)") }
+      }
+      guard rows.count == page, let last = rows.last else { break }
+      after = last.key.values
+    }
+    return sums.sorted { $0.key < $1.key }.map { Balance(unit: $0.key, amount: $0.value) }
+  }
+}
+
 extension AccountView {
   /// Leaves out what came later.
-  fileprivate mutating func keep(upTo instant: Instant, _ ledger: [LedgerLine]) {
+  fileprivate mutating func keep(upTo instant: Instant, _ balances: [Balance]) {
     permits.removeAll { $0.decidedAt > instant }
-    var sums: [CreditUnit: Int64] = [:]
-    for line in ledger where line.recordedAt <= instant { sums[line.unit, default: 0] += line.amount }
-    balances = sums.sorted { $0.key < $1.key }.map { Balance(unit: $0.key, amount: $0.value) }
+    self.balances = balances
   }
 }

@@ -48,7 +48,7 @@ public struct AuditExport: Sendable {
       manifest.files.append(file)
     }
     for topic in Topic.auditedOutputsFirst {
-      for (number, bounds) in try log.bounds(of: topics.name(topic)).sorted(by: { $0.key < $1.key }) {
+      for (number, bounds) in try log.auditedBounds(of: topic, topics).sorted(by: { $0.key < $1.key }) {
         let partition = TopicPartition(topics.name(topic), number)
         let signed = claims.sorted(partition).last?.size ?? 0
         let file = try copy(log, partition, bounds, limit: signed, to: folder)

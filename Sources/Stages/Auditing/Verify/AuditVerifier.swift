@@ -40,7 +40,7 @@ public struct AuditVerifier: Sendable {
     try claims.read(log, topic: topics.name(.audit), &report)
     var bounds: [(topic: Topic, partition: TopicPartition, bounds: OffsetBounds)] = []
     for topic in Topic.auditedOutputsFirst {
-      for (number, found) in try log.bounds(of: topics.name(topic)) {
+      for (number, found) in try log.auditedBounds(of: topic, topics) {
         bounds.append((topic, TopicPartition(topics.name(topic), number), found))
       }
     }

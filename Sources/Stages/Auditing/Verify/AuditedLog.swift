@@ -88,3 +88,14 @@ extension AuditedLog {
   /// Records in memory at a time: enough to keep a broker's fetches full, little enough at a few KB each.
   private static var chunk: Int { 512 }
 }
+
+extension AuditedLog {
+  /// The bounds of a topic that is audited. A log that only programs from before catalogues had a topic have written to has none
+  /// of that name; one that is taken away is missed by who signed for its records.
+  func auditedBounds(of topic: Topic, _ topics: TopicSettings) throws(LogFailure) -> [Int32: OffsetBounds] {
+    do throws(LogFailure) { return try bounds(of: topics.name(topic)) } catch {
+      guard topic == .catalogue, error.kind == .refused else { throw error }
+      return [:]
+    }
+  }
+}
