@@ -22,10 +22,11 @@ public struct RunnerSettings: Sendable {
   public static let pollMilliseconds: Int64 = 50
   /// How often work that the clock brings is looked for: four times within the second that an expiry may take.
   public static let scheduleMilliseconds: Int64 = 250
-  /// Looking costs questions to the log. While the stage works off a backlog, it gets about a tenth of the time, yet no
-  /// pause is longer than a second.
+  /// Looking costs questions to the log: it gets about a tenth of the time, unless that came to longer pauses than an expiry can
+  /// wait for. With what is left to settle and the tick's own way, it comes within a second.
+  static let longestScheduleMilliseconds: Int64 = 400
   static func pauseAfterSchedule(of milliseconds: Int64) -> Int64 {
-    min(1_000, max(scheduleMilliseconds, 9 * milliseconds))
+    min(longestScheduleMilliseconds, max(scheduleMilliseconds, 9 * milliseconds))
   }
   /// A record's timestamp is taken a little before it is in the log: what is due waits so much longer, so that a tick
   /// does not pass it.
