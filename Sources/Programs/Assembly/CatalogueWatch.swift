@@ -35,6 +35,8 @@ final class CatalogueWatch: Sendable {
     let path: String?
     /// The file as it was read last.
     var print: FilePrint?
+    /// Why the file or a publication is not taken, so that it is told once.
+    var refusal: String?
     /// Catalogues that the log had at the last look.
     var published: Int?
     /// The file as it was at the last look.
@@ -64,8 +66,13 @@ final class CatalogueWatch: Sendable {
 
     mutating func again() {
       do {
-        try readFile()
-        try readLog()
+        do {
+          try readFile()
+          try readLog()
+        } catch let failure as RunnerFailure {
+          // Written by a newer program: people must see it, and what the store has still counts.
+          refused(failure.description)
+        }
         try readStore()
         failure = nil
       } catch {
@@ -89,30 +96,36 @@ final class CatalogueWatch: Sendable {
         let file = try CatalogueReading.file(path)
         try keep(file)
         refused(nil)
-      } catch let error as UsageError { refused(error.description) }
+      } catch let error as UsageError {
+        refused(error.description)
+      } catch let error as SupersededCatalogue { refused(error.description) }
       print = now
     }
 
     private mutating func readLog() throws {
-      let known = published
-      published = try log.published().count
-      guard published != known else { return }
-      do { try keep(nil) } catch let error as UsageError { refused(error.description) }
+      let count = try log.published().count
+      guard count != published else { return }
+      do {
+        try keep(nil)
+        if path == nil { refused(nil) }
+      } catch let error as UsageError { refused(error.description) }
+      // Only now: what the store could not take is tried again.
+      published = count
     }
 
     /// Handed over with what the store says.
     private mutating func keep(_ file: CatalogueFile?) throws {
       _ = try KeptCatalogue.keep(
-        file, at: deployment.clock.now(), lead: KeptCatalogue.leadMilliseconds, in: store,
+        file, clock: deployment.clock, lead: KeptCatalogue.leadMilliseconds, in: store,
         group: deployment.group(.entitlements), &log)
     }
 
     /// People must see it: what they meant to sell, or to give, is not in force.
-    private func refused(_ reason: String?) {
-      deployment.metrics.set(
-        "purchases_catalogue_refused", "1 while the catalogue's file is not taken, and the one before it goes on",
-        to: reason == nil ? 0 : 1)
-      guard let reason else { return }
+    private mutating func refused(_ reason: String?) {
+      Service.setCatalogueRefused(reason != nil, deployment)
+      let isNew = reason != refusal
+      refusal = reason
+      guard let reason, isNew else { return }
       deployment.logger.error("catalogue refused; the one in force goes on", ["reason": reason])
     }
 

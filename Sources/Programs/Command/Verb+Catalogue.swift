@@ -90,7 +90,7 @@ extension Verb {
     defer { log.close() }
     var catalogues = CatalogueLog(log, deployment)
     let (from, wasPublished) = try KeptCatalogue.publish(
-      file, at: deployment.clock.now(), by: NSUserName(), &catalogues)
+      file, clock: deployment.clock, by: NSUserName(), &catalogues)
     if try call.values.flag(.json) {
       var writer = JSONWriter()
       writer.object { json in

@@ -191,7 +191,7 @@ extension Verb {
     ],
     statuses: [
       (1, "the replay could not go on"), (ExitStatus.found, "the replayed state is not the live store's"),
-      (5, "stopped; the same command goes on"),
+      (5, "stopped; the same command goes on"), (6, "replayed; there is no live store to compare with"),
     ]
   ) { call in
     let stop = StopSignal()
@@ -265,6 +265,7 @@ extension Verb {
         ?? "there is no live store to compare it with"
       Output.line("state at \(at): replayed \(replayed.hex), \(compared)")
     }
-    return stands ?? replayed == replayed ? 0 : ExitStatus.found
+    guard let stands else { return 6 }
+    return replayed == stands ? 0 : ExitStatus.found
   }
 }
