@@ -25,7 +25,6 @@ extension StoreReader {
       guard rows.count == page, let last = rows.last else { break }
       after = last.key.values
     }
-    versions.sort { $0.from == $1.from ? $0.catalogue.version < $1.catalogue.version : $0.from < $1.from }
-    return versions.first.map { CatalogueHistory(first: $0.catalogue, later: Array(versions.dropFirst())) }
+    return CatalogueHistory(versions)
   }
 }

@@ -51,7 +51,7 @@ extension Table {
       Column("document", .bytes),
     ])
 
-  /// What an account may use now: for people, the HTTP answers and services that share the database.
+  /// What an account may use now, as published: for people and services that share the database.
   public static let entitlement = Table(
     "entitlement",
     key: [Column("environment", .text), Column("account", .text), Column("entitlement", .text)],

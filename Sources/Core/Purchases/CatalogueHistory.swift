@@ -18,13 +18,26 @@ public struct CatalogueHistory: Sendable, Hashable {
   ///   instant come in order of their names.
   public init(first: Catalogue, later: [(catalogue: Catalogue, from: Instant)]) {
     var inOrder: [(catalogue: Catalogue, from: Instant)] = [(catalogue: first, from: .distantPast)]
-    inOrder += later.sorted { $0.from == $1.from ? $0.catalogue.version < $1.catalogue.version : $0.from < $1.from }
+    inOrder += Self.inOrder(later)
     var versions: [Version] = []
     for (catalogue, from) in inOrder {
       versions.append(
         Version(catalogue: Catalogue(catalogue, after: versions.last?.catalogue, from: from), from: from))
     }
     self.versions = versions
+  }
+
+  /// Of catalogues in whatever order: the earliest is the first one. nil without any.
+  public init?(_ versions: [(catalogue: Catalogue, from: Instant)]) {
+    let inOrder = Self.inOrder(versions)
+    guard let first = inOrder.first else { return nil }
+    self.init(first: first.catalogue, later: Array(inOrder.dropFirst()))
+  }
+
+  private static func inOrder(
+    _ versions: [(catalogue: Catalogue, from: Instant)]
+  ) -> [(catalogue: Catalogue, from: Instant)] {
+    versions.sorted { $0.from == $1.from ? $0.catalogue.version < $1.catalogue.version : $0.from < $1.from }
   }
 
   /// The history as far as a version of that name; nil without one.

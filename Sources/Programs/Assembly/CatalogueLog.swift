@@ -76,9 +76,7 @@ public struct CatalogueLog {
 
   /// As a history; nil where none was published.
   public mutating func history() throws -> CatalogueHistory? {
-    let versions = try published().map { (catalogue: $0.event.catalogue, from: $0.event.from) }
-      .sorted { $0.from == $1.from ? $0.catalogue.version < $1.catalogue.version : $0.from < $1.from }
-    return versions.first.map { CatalogueHistory(first: $0.catalogue, later: Array(versions.dropFirst())) }
+    CatalogueHistory(try published().map { (catalogue: $0.event.catalogue, from: $0.event.from) })
   }
 
   /// Durable when this returns. Another process may have been first with the version: what counts is what is read then.

@@ -5,8 +5,8 @@ import PurchasesEntitlements
 import PurchasesRunner
 
 /// Looks for newer catalogues while the stages run: in the file, in the log, where people publish them, and in the store, where
-/// other processes leave theirs. What it finds comes into force without a restart. A file that is no catalogue, or one that contradicts the store, is an alarm, and
-/// the catalogue in force goes on.
+/// other processes leave theirs. What it finds comes into force without a restart. A file that is no catalogue, or one that
+/// contradicts what is known, is an alarm, and the catalogue in force goes on.
 final class CatalogueWatch: Sendable {
   /// How often it looks: several times within the time that a new catalogue takes to come into force.
   static let pauseMilliseconds: Int64 = 1_000
@@ -25,6 +25,13 @@ final class CatalogueWatch: Sendable {
       while !stop.wait(milliseconds: Self.pauseMilliseconds) { look.again() }
       look.reader?.close()
     }
+  }
+
+  static func setRefused(_ isRefused: Bool, _ deployment: Deployment) {
+    deployment.metrics.set(
+      "purchases_catalogue_refused",
+      "1 while a catalogue that was handed in is not taken, and the one before it goes on",
+      to: isRefused ? 1 : 0)
   }
 
   /// The stop was asked for before.
@@ -122,7 +129,7 @@ final class CatalogueWatch: Sendable {
 
     /// People must see it: what they meant to sell, or to give, is not in force.
     private mutating func refused(_ reason: String?) {
-      Service.setCatalogueRefused(reason != nil, deployment)
+      CatalogueWatch.setRefused(reason != nil, deployment)
       let isNew = reason != refusal
       refusal = reason
       guard let reason, isNew else { return }

@@ -75,23 +75,20 @@ public enum KeptCatalogue {
   public static func publish(
     _ file: CatalogueFile, clock: any Clock, by operatorName: String, _ log: inout CatalogueLog
   ) throws -> (from: Instant, wasPublished: Bool) {
-    func known() throws -> CatalogueHistory? {
-      guard let history = try log.history(), let known = history[file.catalogue.version] else { return nil }
+    func known() throws -> Instant? {
+      let version = file.catalogue.version
+      guard let history = try log.history(), let known = history[version] else { return nil }
       do { try check(file.catalogue, known, history, at: clock.now()) } catch let error as SupersededCatalogue {
         throw UsageError(error.description)
       }
-      return history
+      // As it was published: in the history the first one holds from the beginning.
+      return try log.published().first { $0.event.catalogue.version == version }?.event.from
     }
-    func from() throws -> Instant? {
-      try log.published().first { $0.event.catalogue.version == file.catalogue.version }?.event.from
-    }
-    if try known() != nil, let from = try from() { return (from, true) }
-    let isFirst = try log.published().isEmpty
-    try log.publish(
-      isFirst
-        ? CataloguePublished(catalogue: file.catalogue, from: clock.now(), operatorName: operatorName)
-        : event(file, at: clock.now(), lead: leadMilliseconds, by: operatorName))
-    guard try known() != nil, let from = try from() else {
+    if let from = try known() { return (from, true) }
+    var event = event(file, at: clock.now(), lead: leadMilliseconds, by: operatorName)
+    if try log.published().isEmpty { event.from = clock.now() }
+    try log.publish(event)
+    guard let from = try known() else {
       throw LogFailure(.unavailable, "version \(file.catalogue.version) was published and is not to be read yet")
     }
     return (from, false)

@@ -96,7 +96,7 @@ public final class Service: Sendable {
         } catch let superseded as SupersededCatalogue {
           // A service that is started again after a newer one was published goes by the newer one.
           guard isPatient else { throw UsageError(superseded.description) }
-          Self.setCatalogueRefused(true, deployment)
+          CatalogueWatch.setRefused(true, deployment)
           deployment.logger.error(
             "catalogue refused; the one in force goes on", ["reason": superseded.description])
           history = try KeptCatalogue.keep(nil, clock: deployment.clock, lead: 0, in: store, group: group, &catalogues)
@@ -143,13 +143,6 @@ public final class Service: Sendable {
     } else {
       watch = nil
     }
-  }
-
-  static func setCatalogueRefused(_ isRefused: Bool, _ deployment: Deployment) {
-    deployment.metrics.set(
-      "purchases_catalogue_refused",
-      "1 while a catalogue that was handed in is not taken, and the one before it goes on",
-      to: isRefused ? 1 : 0)
   }
 
   /// The runner belongs to its thread alone from the moment it is handed over.
