@@ -168,28 +168,6 @@ struct AnswerTests {
     #expect(try gateway.send("GET", path + "?after=x").status == 400)
   }
 
-  @Test func tooManyWaitersAreAnsweredAtOnce() throws {
-    let gateway = try GatewayFixture(maxWaiters: 2)
-    let path = "/v1/permits/Production/u/x?wait=25"
-    let waiting = onThreads(2) { _ in try? gateway.send("GET", path).status }
-    while gateway.store.reads < 8 {}
-    // With both places taken this returns by itself, long before its wait is over.
-    #expect(try gateway.send("GET", path).json?["status"] == "pending")
-    let key = RowKey(.permit, [.text("Production"), .text("u"), .text("x")])
-    gateway.store.put(
-      Row(
-        key,
-        Table.permit.columns.map { column in
-          switch column.name {
-          case "status": .text("finishable")
-          case "content": .text("none")
-          case "decided_at": .integer(1)
-          default: .text("x")
-          }
-        }))
-    #expect(waiting.wait() == [200, 200])
-  }
-
   @Test(arguments: ["-1", "x", "nan", "inf", ""])
   func aWaitMustBeANumber(wait: String) throws {
     let gateway = try GatewayFixture()

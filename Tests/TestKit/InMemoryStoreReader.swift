@@ -7,6 +7,7 @@ public final class InMemoryStoreReader: StoreReader {
     var rows: [RowKey: Row] = [:]
     var failure: StoreFailure?
     var reads = 0
+    var looked: Set<RowKey> = []
   }
 
   private let state = Mutex(State())
@@ -17,6 +18,9 @@ public final class InMemoryStoreReader: StoreReader {
   public func fail(_ failure: StoreFailure?) { state.withLock { $0.failure = failure } }
   /// How many times something was asked.
   public var reads: Int { state.withLock { $0.reads } }
+
+  /// The rows that were asked for together last.
+  public var looked: Set<RowKey> { state.withLock { $0.looked } }
 
   private func read<Result>(_ body: ([RowKey: Row]) -> Result) throws(StoreFailure) -> Result {
     let (rows, failure) = state.withLock { state in
@@ -41,6 +45,11 @@ public final class InMemoryStoreReader: StoreReader {
 
   public func row(_ key: RowKey) throws(StoreFailure) -> Row? {
     try read { $0[key] }
+  }
+
+  public func rows(_ keys: [RowKey]) throws(StoreFailure) -> [RowKey: Row] {
+    state.withLock { $0.looked = Set(keys) }
+    return try read { rows in rows.filter { keys.contains($0.key) } }
   }
 
   public func rows(

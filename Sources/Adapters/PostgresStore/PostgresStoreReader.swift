@@ -10,6 +10,7 @@ final class PostgresStoreReader: StoreReader {
 
   private let url: String
   private let idle = Mutex<[PostgresConnection]?>([])
+  private let made = Mutex<[String: TableStatements]>([:])
   /// The connection, with a transaction open on it, of a reader that asks of one instant; one thread has it.
   private let pinned: PostgresConnection?
 
@@ -44,6 +45,34 @@ final class PostgresStoreReader: StoreReader {
   func row(_ key: RowKey) throws(StoreFailure) -> Row? {
     guard key.isStorable else { return nil }
     return try rows(key.table, prefix: key.values, after: nil, limit: 1).first
+  }
+
+  func rows(_ keys: [RowKey]) throws(StoreFailure) -> [RowKey: Row] {
+    // No row has such a key, and the server would refuse the question.
+    let lists = Dictionary(grouping: keys.filter(\.isStorable), by: \.table)
+    guard !lists.isEmpty else { return [:] }
+    let steps = lists.map { statements($0.key).step(selecting: $0.value) }
+    return try reading { connection in
+      var found: [RowKey: Row] = [:]
+      for (keys, result) in try zip(lists.values, connection.pipeline(steps)) {
+        for row in result {
+          guard let place = row.int64(0) else { continue }
+          let key = keys[Int(place) - 1]
+          found[key] = Row(key, row.values(key.table.columns, from: 1))
+        }
+      }
+      return found
+    }
+  }
+
+  /// Made once for each table: their texts are long.
+  private func statements(_ table: Table) -> TableStatements {
+    made.withLock { made in
+      if let known = made[table.name] { return known }
+      let new = TableStatements(table)
+      made[table.name] = new
+      return new
+    }
   }
 
   func rows(

@@ -44,6 +44,11 @@ final class SQLiteStoreReader: StoreReader {
     try rows(key.table, prefix: key.values, after: nil, limit: 1).first
   }
 
+  func rows(_ keys: [RowKey]) throws(StoreFailure) -> [RowKey: Row] {
+    guard !keys.isEmpty else { return [:] }
+    return try reading { connection in try connection.rows(keys) }
+  }
+
   func rows(
     _ table: Table, prefix: [Value], after: [Value]?, limit: Int
   ) throws(StoreFailure) -> [Row] {

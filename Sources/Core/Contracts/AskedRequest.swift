@@ -133,7 +133,7 @@ extension AnswerRow {
   }
 }
 
-extension StoreReader {
+extension RowReader {
   /// The answer to what was asked about an account, whoever has given it: that account, or one that it was merged into.
   /// - Throws: `corrupt` for rows that can't be read.
   public func answer(

@@ -25,7 +25,7 @@ public enum MergedAccount {
   }
 }
 
-extension StoreReader {
+extension RowReader {
   /// The account that this one is now: itself, unless it was merged into another.
   public func current(_ environment: Environment, _ account: Account) throws(StoreFailure) -> Account {
     try MergedAccount.resolve(environment, account) { key throws(StoreFailure) in try row(key) }

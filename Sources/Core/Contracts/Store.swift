@@ -270,11 +270,17 @@ public struct Fetched: Sendable {
   }
 }
 
-public protocol StoreReader: Sendable {
+/// What rows are read from one by one.
+public protocol RowReader {
+  func row(_ key: RowKey) throws(StoreFailure) -> Row?
+}
+
+public protocol StoreReader: RowReader, Sendable {
   /// Several questions about one instant: the reader that the body gets sees no commit that comes after its first question,
   /// holds up no writer, and is not to be kept. The body may be run once more, where a connection turned out to be dead.
   func atOneInstant<Value>(_ body: (any StoreReader) throws(StoreFailure) -> Value) throws(StoreFailure) -> Value
-  func row(_ key: RowKey) throws(StoreFailure) -> Row?
+  /// Those of these rows that exist: for who asks for many, one round and not one for each.
+  func rows(_ keys: [RowKey]) throws(StoreFailure) -> [RowKey: Row]
   /// Rows whose key begins with these values, in key order, beginning after `after` (a whole key), at most `limit`.
   func rows(_ table: Table, prefix: [Value], after: [Value]?, limit: Int) throws(StoreFailure) -> [Row]
   /// Rows whose column has this value, in key order: for the few columns that have an index (`Table.indexed`).

@@ -170,6 +170,12 @@ final class SimulatedStoreReader: StoreReader {
 
   func row(_ key: RowKey) throws(StoreFailure) -> Row? { try read { $0.rows[key] } }
 
+  func rows(_ keys: [RowKey]) throws(StoreFailure) -> [RowKey: Row] {
+    try read { database in
+      Dictionary(keys.compactMap { key in database.rows[key].map { (key, $0) } }, uniquingKeysWith: { a, _ in a })
+    }
+  }
+
   func rows(_ table: Table, prefix: [Value], after: [Value]?, limit: Int) throws(StoreFailure) -> [Row] {
     try read { database in
       database.table(table, limit) { row in

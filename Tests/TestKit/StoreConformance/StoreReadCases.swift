@@ -59,6 +59,36 @@ let storeReadCases: [StoreCase] = [
     try Conformance.expectEqual(try versions(reader), [2, 2])
   },
 
+  StoreCase("rows that are asked for together, of several tables: those that exist, each under its key") { database in
+    let worker = try database.worker()
+    func alias(_ name: String, _ into: String) -> Row {
+      Row(RowKey(.alias, [.text("Production"), .text(name)]), [.text(into)])
+    }
+    let there = [account("a", version: 1), account("ä", version: 2), alias("a", "b"), alias("x", "y")]
+    try worker.commit(there.map { .put($0) })
+    let reader = try database.open().reader()
+    defer { reader.close() }
+    // One that isn't there, one that can't be, and one that is asked for twice.
+    let keys = there.map(\.key) + [account("none").key, alias("nobody", "").key, alias("n\0", "").key, there[0].key]
+    let expected = Dictionary(uniqueKeysWithValues: there.map { ($0.key, $0) })
+    try Conformance.expectEqual(try reader.rows(keys), expected)
+    try Conformance.expectEqual(try reader.rows([]), [:])
+    try Conformance.expectEqual(try reader.rows([alias("n\0", "").key]), [:])
+    var failure: (any Error)?
+    let seen = try reader.atOneInstant { reader throws(StoreFailure) in
+      let first = try reader.rows(keys)
+      do { try worker.commit([.put(alias("a", "c")), .delete(there[3].key)]) } catch { failure = error }
+      return (first, try reader.rows(keys))
+    }
+    if let failure { throw failure }
+    try Conformance.expectEqual(seen.0, expected)
+    try Conformance.expectEqual(seen.1, expected, "of one instant")
+    let now = try reader.rows(keys)
+    try Conformance.expectEqual(now[there[2].key], alias("a", "c"))
+    try Conformance.expect(now[there[3].key] == nil, "what was deleted is gone")
+    try Conformance.expectEqual(now.count, 3)
+  },
+
   StoreCase("whom a version of the catalogue decided last") { database in
     let worker = try database.worker()
     try worker.commit(
