@@ -39,6 +39,18 @@ import Testing
     #expect(Set(origins).count == Self.load.count)
   }
 
+  /// Few records at a time: the next ones are read when the log has the last, so that they wait for no commit but their own.
+  /// Many, more than a batch takes: they are read and decided meanwhile.
+  @Test(arguments: [false, true])
+  func aSmallBatchIsInTheLogBeforeTheNextPoll(isLarge: Bool) throws {
+    let bench = try RunnerBench()
+    let log = FaultyLog(bench.log, faults: [:])
+    if isLarge { try bench.publish(.owned, (0..<5000).map { (key: "a", value: "\($0)") }) }
+    for part in 0..<4 where !isLarge { try bench.publish(.owned, Array(Self.load.dropFirst(part * 60).prefix(60))) }
+    try bench.run(TallyStage(), on: log)
+    #expect((log.pollsBeforeFinish > 0) == isLarge)
+  }
+
   @Test func goesOnWhereItStopped() throws {
     let bench = try RunnerBench()
     try bench.publish(.owned, Array(Self.load.prefix(100)))

@@ -15,6 +15,7 @@ public final class FaultyLog: EventLog {
   private let real: any EventLog
   private let faults: Mutex<[Int: CommitFault]>
   private let commits = Mutex(0)
+  private let early = Mutex(0)
 
   /// - Parameter faults: by number of the commit, from 0.
   public init(_ real: any EventLog, faults: [Int: CommitFault]) {
@@ -25,6 +26,11 @@ public final class FaultyLog: EventLog {
   public var openFaults: Int { faults.withLock { $0.count } }
   /// How often a worker committed, those that failed included.
   public var commitsSoFar: Int { commits.withLock { $0 } }
+
+  /// Polls before the commit that was begun last was finished.
+  public var pollsBeforeFinish: Int { early.withLock { $0 } }
+
+  fileprivate func polledEarly() { early.withLock { $0 += 1 } }
 
   fileprivate func nextFault() -> CommitFault? {
     let number = commits.withLock { count in
@@ -56,6 +62,7 @@ private final class FaultyWorker: LogWorker {
   private let log: FaultyLog
   private let real: any LogWorker
   private var begun: LogFailure?
+  private var isFinished = true
 
   init(_ log: FaultyLog, _ real: any LogWorker) {
     self.log = log
@@ -63,7 +70,8 @@ private final class FaultyWorker: LogWorker {
   }
 
   func poll(max: Int, waitMilliseconds: Int64) throws(LogFailure) -> Polled {
-    try real.poll(max: max, waitMilliseconds: waitMilliseconds)
+    if !isFinished { log.polledEarly() }
+    return try real.poll(max: max, waitMilliseconds: waitMilliseconds)
   }
   func committed(_ partitions: [TopicPartition]) throws(LogFailure) -> [TopicPartition: Int64?] {
     try real.committed(partitions)
@@ -78,10 +86,12 @@ private final class FaultyWorker: LogWorker {
   func beginCommit(
     _ records: [ProducedRecord], offsets: [TopicPartition: Int64], membership: Membership
   ) throws(LogFailure) {
+    isFinished = false
     do throws(LogFailure) { try commit(records, offsets: offsets, membership: membership) } catch { begun = error }
   }
 
   func finishCommit() throws(LogFailure) {
+    isFinished = true
     guard let failure = begun else { return }
     begun = nil
     throw failure

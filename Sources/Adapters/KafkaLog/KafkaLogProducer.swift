@@ -11,8 +11,9 @@ final class KafkaLogProducer: LogProducer {
   private static let defaults = [
     // Half a minute without the cluster and the caller is told: it answers 503, and its own caller comes again.
     "message.timeout.ms": "30000",
-    // One round of waiting for company: a lone record is hardly delayed, a busy door still sends batches.
-    "linger.ms": "1",
+    // A wait for company that a lone record hardly feels. Each batch costs the broker, and every consumer of the topic, a
+    // request: at hundreds of events a second, most of which come alone, these are what the door costs.
+    "linger.ms": "5",
     // How long a topic that nobody knows may still turn out to be a new one.
     "topic.metadata.propagation.max.ms": "3000",
   ]

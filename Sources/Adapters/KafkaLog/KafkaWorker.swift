@@ -32,6 +32,8 @@ final class KafkaWorker: LogWorker {
 
   /// At most so many bytes of records in one batch, whatever their number.
   private static let batchBytes = 32 << 20
+  /// What a fetch for a patient worker waits for: some hundreds of records.
+  private static let gatheredBytes = "262144"
   private static let closeMilliseconds: Int32 = 5_000
   // The heartbeats go on behind our back and tell that the process lives. That the worker itself is not stuck is told by
   // its polls; a slow store gets three sessions' time before the partitions move on.
@@ -76,6 +78,7 @@ final class KafkaWorker: LogWorker {
         settings: log.settings.withDefaults([
           // A request that waits at the end of all partitions holds up one that was started again: keep it short.
           "fetch.wait.max.ms": "100",
+          "fetch.min.bytes": settings.isPatient ? gatheredBytes : "1",
           // What is fetched ahead, for all partitions together.
           "queued.max.messages.kbytes": "32768",
           "session.timeout.ms": String(session),

@@ -84,6 +84,9 @@ public struct WorkerSettings: Sendable, Hashable {
   public var isStatic: Bool
   public var sessionTimeoutMilliseconds: Int64
   public var transactionTimeoutMilliseconds: Int64
+  /// Whether records may gather for a tenth of a second before they are handed out: a log that is asked for each of them as it
+  /// comes has as much work with a reader that nobody waits for as with one that matters.
+  public var isPatient: Bool
 
   /// 10 s: long enough for a pause of the runtime or the disk, short enough that a crash is noticed while a person waits.
   public static let defaultSessionTimeout: Int64 = 10_000
@@ -93,7 +96,7 @@ public struct WorkerSettings: Sendable, Hashable {
   public init(
     group: String, topics: [String], instance: String, isStatic: Bool = false,
     sessionTimeoutMilliseconds: Int64 = WorkerSettings.defaultSessionTimeout,
-    transactionTimeoutMilliseconds: Int64 = WorkerSettings.defaultTransactionTimeout
+    transactionTimeoutMilliseconds: Int64 = WorkerSettings.defaultTransactionTimeout, isPatient: Bool = false
   ) {
     self.group = group
     self.topics = topics
@@ -101,6 +104,7 @@ public struct WorkerSettings: Sendable, Hashable {
     self.isStatic = isStatic
     self.sessionTimeoutMilliseconds = sessionTimeoutMilliseconds
     self.transactionTimeoutMilliseconds = transactionTimeoutMilliseconds
+    self.isPatient = isPatient
   }
 }
 

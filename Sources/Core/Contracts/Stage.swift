@@ -151,6 +151,8 @@ public protocol Stage: Sendable {
   var hasState: Bool { get }
   /// True for the stage that takes every record as it is, whatever its headers say.
   var takesEveryRecord: Bool { get }
+  /// True where nobody waits for what the stage puts out: records may gather before it sees them.
+  var isPatient: Bool { get }
   /// True for a record whose needs can only be answered once everything before it in its partition is in the store.
   func beginsBatch(_ record: Incoming) -> Bool
   /// Parses the record, once; the outcome stands in `reading` when `needs` and `decide` are called.
@@ -202,6 +204,7 @@ extension Stage {
   public var output: Topic { name.output }
   public var hasState: Bool { name.hasState }
   public var takesEveryRecord: Bool { false }
+  public var isPatient: Bool { false }
   public func beginsBatch(_ record: Incoming) -> Bool { false }
   public func read(_ record: Incoming) -> (any Sendable)? { nil }
   public var needsDependOnFacts: Bool { false }

@@ -13,6 +13,7 @@ public struct AuditingStage: Stage {
   public var inputs: [Topic] { Topic.audited }
   public var takesEveryRecord: Bool { true }
   public var decidesRuns: Bool { true }
+  public var isPatient: Bool { true }
   public var needsDependOnFacts: Bool { true }
 
   /// A run of one; the runner hands whole runs in.
