@@ -7,10 +7,11 @@ extension StageRunner {
   func schedule(_ worker: any LogWorker, _ books: (any StageStore)?) throws {
     guard let books, !owned.isEmpty else { return }
     let now = clock.now()
-    guard try !due(books, now: now, workedOff: now).isEmpty else { return }
+    guard try !due(books, now: now, workedOff: now).isEmpty else { return noteHorizon(now, now) }
     // What the log is still at would look like a record that waits.
     try settle(worker)
     let horizon = try workedOff(now: now)
+    noteHorizon(horizon, now)
     let due = try due(books, now: now, workedOff: horizon)
     guard !due.isEmpty else { return }
     let events = due.compactMap { derivation.scheduled($0) }
@@ -21,6 +22,14 @@ extension StageRunner {
     let writes = due.flatMap(\.writes)
     if !writes.isEmpty { try books.amend(writes, epochs: owned.mapValues(\.epoch)) }
     metrics.count("purchases_scheduled_total", "Events that the clock brought", label, by: events.count)
+  }
+
+  /// What is due waits for the stages before: where they lag, expiries do.
+  private func noteHorizon(_ horizon: Instant, _ now: Instant) {
+    metrics.set(
+      "purchases_clock_behind_seconds",
+      "How far behind the clock what is due can be decided now, because records before it wait; 0 while nothing is due",
+      label, to: Double(now.milliseconds - horizon.milliseconds) / 1000)
   }
 
   private func due(_ books: any StageStore, now: Instant, workedOff: Instant) throws -> [Scheduled] {

@@ -195,7 +195,7 @@ extension GoldenExamples {
       "clock.ticked.v1": .ticked(
         ClockTicked(
           environment: environment, account: ann, instant: try instant("2025-12-28T00:00:00Z"),
-          catalogueVersion: "2025-11")),
+          catalogueVersion: "2025-11", limit: 250, dueAt: try instant("2025-12-27T23:59:59Z"))),
       "consent.rescinded.v1": .consentRescinded(
         ConsentRescinded(
           environment: environment, appTransaction: try #require(AppTransactionID("9223372036854775999")),

@@ -48,12 +48,40 @@ import Testing
     #expect(ticks(world).count == 3)
   }
 
+  /// A log from before ticks said how many they settle.
+  @Test func aTickWithoutALimitSettlesTwoThousand() throws {
+    let world = world(10, atOnce: 4)
+    let shadow = InMemoryStage(EntitlementsStage(history: world.history, atOnce: 4), topics: world.topics)
+    world.tick(1000)
+    let place = TopicPartition(world.topics.name(.owned), 0)
+    for stored in world.records where stored.coordinates.topicPartition == place {
+      guard stored.record.headerText("ce_type") == "clock.ticked.v1" else {
+        _ = shadow.feed(stored)
+        continue
+      }
+      guard case .ticked(var tick) = try OwnedEvent(type: .clockTicked, data: stored.record.value ?? []) else {
+        continue
+      }
+      #expect(tick.limit == 4 && tick.dueAt == Instant(milliseconds: 1000))
+      (tick.limit, tick.dueAt) = (nil, nil)
+      var record = stored.record
+      record.value = OwnedEvent.ticked(tick).data
+      let told = shadow.feed(StoredRecord(coordinates: stored.coordinates, record: record))
+      // The first one settles all of them, and leads to no other.
+      #expect(told.count { $0.topic == world.topics.name(.entitlements) } == 20)
+      #expect(!told.contains { $0.topic == world.topics.name(.owned) })
+      return
+    }
+    Issue.record("no tick")
+  }
+
   /// 7.6: the ticks that ticks led to are in the log, and a replay makes the same ones.
   @Test func aReplayOfThemIsByteIdentical() {
     let world = world(10, atOnce: 4)
     world.tick(1000)
     let owned = world.records.filter { $0.coordinates.topic == world.topics.name(.owned) }
-    let shadow = InMemoryStage(EntitlementsStage(history: world.history, atOnce: 4), topics: world.topics)
+    // The limit stands in the ticks: that of the program which replays them is no matter.
+    let shadow = InMemoryStage(EntitlementsStage(history: world.history, atOnce: 3), topics: world.topics)
     let replayed = owned.flatMap { shadow.feed($0) }
     let isTick = { (record: Record) in record.headerText("ce_type") == "clock.ticked.v1" }
     #expect(

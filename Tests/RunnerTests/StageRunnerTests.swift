@@ -39,6 +39,19 @@ import Testing
     #expect(Set(origins).count == Self.load.count)
   }
 
+  /// The first of what a batch brings tells how late it is; records that no clock brought tell nothing.
+  @Test func howLateTheClocksWorkCameIsMeasured() throws {
+    let bench = try RunnerBench()
+    try bench.publish(.owned, [(key: "a", value: "any")])
+    try bench.run(TallyStage())
+    #expect(!bench.metrics.text.contains("purchases_expiry_seconds"))
+    let now = bench.clock.now().milliseconds
+    try bench.publish(.owned, [(key: "a", value: "due \(now - 500)"), (key: "a", value: "due \(now - 1500)")])
+    try bench.run(TallyStage())
+    #expect(bench.metrics.text.contains(#"purchases_expiry_seconds_sum{stage="entitlements"} 1.5"#))
+    #expect(bench.metrics.text.contains(#"purchases_expiry_seconds_count{stage="entitlements"} 1"#))
+  }
+
   /// Few records at a time: the next ones are read when the log has the last, so that they wait for no commit but their own.
   /// Many, more than a batch takes: they are read and decided meanwhile.
   @Test(arguments: [false, true])
@@ -473,6 +486,7 @@ import Testing
     ).run(until: stage.stop)
     let oldest = now.advanced(byMilliseconds: -ages[1])
     #expect(!stage.told.value.isEmpty && stage.told.value.allSatisfy { $0 <= oldest })
+    #expect(bench.metrics.value("purchases_clock_behind_seconds", ["stage": "entitlements"]) == 60.3)
   }
 
   @Test func aReplayEndsInTheSameStateAndTouchesNothing() throws {

@@ -29,6 +29,14 @@ struct TallyStage: Stage {
   }
 }
 
+extension TallyStage {
+  /// A value of `due` and an instant is one that the clock brought.
+  func dueSince(_ record: StoredRecord) -> Instant? {
+    let value = String(decoding: record.record.value ?? [], as: UTF8.self)
+    return value.hasPrefix("due ") ? Int64(value.dropFirst(4)).map { Instant(milliseconds: $0) } : nil
+  }
+}
+
 /// A stage without state that passes records on, and parks those that say so until the instant they name.
 struct PassingStage: Stage {
   var name: StageName { .verification }

@@ -100,6 +100,8 @@ extension OwnedEvent {
         json.field("account", event.account.text)
         json.field("instant", rfc3339: event.instant)
         json.field("catalogueVersion", event.catalogueVersion)
+        json.field("limit", event.limit)
+        json.field("dueAt", rfc3339: event.dueAt)
       case .consentRescinded(let event):
         json.field("environment", event.environment.rawValue)
         json.field("appTransactionId", event.appTransaction.text)
@@ -127,9 +129,11 @@ extension OwnedEvent {
 extension ClockTicked {
   init(_ fields: Fields) throws(FieldFailure) {
     guard let instant = try fields.instant("instant") else { throw fields.failure("instant", "is missing") }
+    let limit = try fields.integer("limit")
+    guard limit ?? 1 > 0 else { throw fields.failure("limit", "must be 1 or more") }
     self.init(
       environment: try fields.requiredEnvironment(), account: try fields.required("account"), instant: instant,
-      catalogueVersion: try fields.requiredText("catalogueVersion"))
+      catalogueVersion: try fields.requiredText("catalogueVersion"), limit: limit, dueAt: try fields.instant("dueAt"))
   }
 }
 

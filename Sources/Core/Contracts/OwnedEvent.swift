@@ -99,12 +99,22 @@ public struct ClockTicked: Sendable, Hashable {
   public var instant: Instant
   /// The catalogue of the program that wrote it.
   public var catalogueVersion: String
+  /// Accounts that it settles at most. It stands in the tick so that a replay by a program of another limit settles the same
+  /// ones; nil in ticks of programs that had no other than theirs.
+  public var limit: Int64?
+  /// When the first of what is due was due; nil where nothing is, as under a newer catalogue.
+  public var dueAt: Instant?
 
-  public init(environment: Environment, account: Account, instant: Instant, catalogueVersion: String) {
+  public init(
+    environment: Environment, account: Account, instant: Instant, catalogueVersion: String, limit: Int64? = nil,
+    dueAt: Instant? = nil
+  ) {
     self.environment = environment
     self.account = account
     self.instant = instant
     self.catalogueVersion = catalogueVersion
+    self.limit = limit
+    self.dueAt = dueAt
   }
 }
 

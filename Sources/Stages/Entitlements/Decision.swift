@@ -104,7 +104,7 @@ struct Decision {
     let next = OwnedEvent.ticked(
       ClockTicked(
         environment: subject.environment, account: subject.account, instant: tick.instant,
-        catalogueVersion: tick.catalogueVersion))
+        catalogueVersion: tick.catalogueVersion, limit: tick.limit, dueAt: tick.dueAt))
     actions.append(.emit(Outgoing(topic: .owned, key: next.key, type: next.type, data: next.data)))
     emitted += 1
   }

@@ -7,9 +7,12 @@ public struct EntitlementsStage: Stage {
   /// The catalogues that have been in force: a record is decided by that of its own time.
   public let history: CatalogueHistory
 
-  /// Accounts that one tick settles: a batch of the size that a store commits in well under a second. Where more are due, the
-  /// tick ends in another one, which comes back behind what has come in meanwhile.
-  public static let maximumDue = 2_000
+  /// Accounts that one tick settles. A tick of each partition is mostly in one batch: so many of each are settled and published in
+  /// a fraction of the second in which the first is to come. Where more are due, the tick ends in another one, which comes
+  /// back behind what has come in meanwhile.
+  public static let maximumDue = 250
+  /// Of ticks that don't say.
+  private static let formerMaximumDue: Int64 = 2_000
 
   private let atOnce: Int
 
@@ -49,11 +52,14 @@ public struct EntitlementsStage: Stage {
   }
 
   private func due(_ partition: Int32, _ tick: ClockTicked) -> [Need] {
-    let needs = [Need.due(partition: partition, upTo: tick.instant, limit: atOnce)]
+    let limit = Self.limit(tick)
+    let needs = [Need.due(partition: partition, upTo: tick.instant, limit: limit)]
     // A tick of a program that knew of another catalogue says nothing about who is to be settled by ours.
     guard tick.catalogueVersion == history.inForce(at: tick.instant).version else { return needs }
-    return needs + outdated(partition, at: tick.instant, limit: atOnce)
+    return needs + outdated(partition, at: tick.instant, limit: limit)
   }
+
+  private static func limit(_ tick: ClockTicked) -> Int { Int(clamping: tick.limit ?? formerMaximumDue) }
 
   private func outdated(_ partition: Int32, at instant: Instant, limit: Int) -> [Need] {
     history.outdated(at: instant).map { .outdated(partition: partition, version: $0, limit: limit) }
@@ -72,7 +78,7 @@ public struct EntitlementsStage: Stage {
       case .tick(let tick):
         let rows = due(record.coordinates.partition, tick).map { facts.rows($0) }
         decision.tick(tick, rows, history)
-        if let last = rows.first(where: { $0.count >= atOnce })?.last { decision.goOn(tick, last) }
+        if let last = rows.first(where: { $0.count >= Self.limit(tick) })?.last { decision.goOn(tick, last) }
       case .nothing: break
       case .unreadable(let failure): throw failure
       }
@@ -93,6 +99,13 @@ public struct EntitlementsStage: Stage {
 
   // MARK: The clock
 
+  public func dueSince(_ record: StoredRecord) -> Instant? {
+    guard record.record.headerText("ce_type") == EventType.clockTicked.wireName, let data = record.record.value,
+      case .ticked(let tick) = try? OwnedEvent(type: .clockTicked, data: data)
+    else { return nil }
+    return tick.dueAt
+  }
+
   public func scheduleNeeds(_ partition: TopicPartition, now: Instant, workedOff: Instant) -> [Need] {
     let instant = min(now, workedOff)
     return [.due(partition: partition.partition, upTo: instant, limit: 1)]
@@ -110,7 +123,9 @@ public struct EntitlementsStage: Stage {
     let version = history.inForce(at: instant).version
     let tick = OwnedEvent.ticked(
       ClockTicked(
-        environment: subject.environment, account: subject.account, instant: instant, catalogueVersion: version))
+        environment: subject.environment, account: subject.account, instant: instant, catalogueVersion: version,
+        limit: Int64(atOnce),
+        dueAt: needs.first.flatMap { facts.rows($0).first?["due_at"].integer }.map { Instant(milliseconds: $0) }))
     let about = "clock.ticked\n\(partition.partition)\n\(instant.milliseconds)\n\(tick.key)\n\(version)"
     return [
       Scheduled(
