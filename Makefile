@@ -48,7 +48,7 @@ failover: ## How long work stands still after a fault, beside a plain Kafka clie
 fuzz: setup ## Bytes that nobody meant, under the address sanitizer (TARGET=all|jws|payload|… SECONDS=)
 	@Scripts/fuzz $(TARGET) $(SECONDS)
 
-bench: ## Measurements, each beside its limit in the same run (ONLY=jws,cores,cold,… VERIFICATIONS=)
+bench: ## Measurements, each beside its limit in the same run (ONLY=jws,cores,cold,… VERIFICATIONS= LARGE=)
 	@Scripts/bench
 
 fmt: ## Format all Swift code

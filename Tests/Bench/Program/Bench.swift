@@ -13,10 +13,13 @@ final class Bench {
   var folder = "."
   /// The folder of Node's packages with Apple's library in it; empty where it could not be fetched.
   var apple = ""
+  /// The class path of `Streams.java`; empty where Kafka Streams could not be fetched.
+  private(set) var streams = ""
   private var json: String?
   private var isQuick = false
   private var only: Set<String> = []
   private var memoryCount: Int?
+  private var largeCount: Int?
   /// What people must be told beside the table.
   var notes: [String] = []
   private var runs = 0
@@ -28,6 +31,9 @@ final class Bench {
   private var verifications: Int { memoryCount ?? (isQuick ? 20_000 : 300_000) }
   var latencySeconds: Int { isQuick ? 15 : 60 }
   var expiring: Int { isQuick ? 4_000 : 20_000 }
+  var largeAccounts: Int { largeCount ?? (isQuick ? 20_000 : 1_000_000) }
+  /// Records of one run on the large store: a multiple of ten.
+  var largeSlice: Int { isQuick ? 20_000 : 50_000 }
   private var appended: Int { isQuick ? 20_000 : 100_000 }
 
   /// What a run may hold more at any later time than after a fifth of it, in KiB. Verifying keeps nothing. The entitlements stage
@@ -50,10 +56,14 @@ final class Bench {
       case "--folder": folder = value
       case "--json": json = value
       case "--apple": apple = value
+      case "--streams": streams = value
       case "--purchases": purchases = value
       case "--verifications":
         guard let count = Int(value), count > 0 else { throw BenchFailure("--verifications needs a number") }
         memoryCount = count
+      case "--large":
+        guard let count = Int(value), count > 0 else { throw BenchFailure("--large needs a number of accounts") }
+        largeCount = count
       case "--only": only = Set(value.split(separator: ",").map(String.init))
       default: throw BenchFailure("unknown option \(option)")
       }
@@ -85,7 +95,7 @@ final class Bench {
     if wants("postgres"), !postgres.isEmpty {
       stages += [(.entitlements, "PostgreSQL", 0.3), (.auditing, "PostgreSQL", nil)]
     }
-    if !stages.isEmpty {
+    if !stages.isEmpty || wants("streams") && !streams.isEmpty {
       say("filling the topics")
       let received = try Inputs(brokers: brokers, folder: folder).fill(accounts: accounts)
       say("\(received) events received")
@@ -96,6 +106,12 @@ final class Bench {
       if stage.0 == .entitlements, stage.store == "SQLite", let sample = row.pairs.last?.ours {
         memory += Self.flat("entitlements stage", sample, margin: Self.stageMargin)
       }
+    }
+    if wants("streams") { rows += try streams(measured: pairs) }
+    if wants("large") {
+      let (row, resident) = try large()
+      rows.append(row)
+      claims += resident
     }
     if wants("latency") { claims += try latency() }
     if wants("expiry") { claims += try expiry() }
@@ -173,7 +189,7 @@ final class Bench {
   }
 
   /// A new group, and topics of its own to write to.
-  private func scratch(_ body: (_ prefix: String, _ group: String) throws -> Sample) throws -> Sample {
+  func scratch(_ body: (_ prefix: String, _ group: String) throws -> Sample) throws -> Sample {
     runs += 1
     let topics = try ScratchTopics(brokers: brokers, prefix: "bench-out-\(runs).")
     try topics.make()
@@ -183,7 +199,7 @@ final class Bench {
   }
 
   /// A store that nothing has been written to.
-  private func withStore(_ kind: String?, _ body: (String) throws -> Sample) throws -> Sample {
+  func withStore(_ kind: String?, _ body: (String) throws -> Sample) throws -> Sample {
     switch kind {
     case "SQLite":
       let path = "\(folder)/store-\(runs).db"

@@ -36,11 +36,19 @@ import PurchasesJSON
     case ("verify-many", 2):
       guard let count = Int(words[1]) else { throw BenchFailure("verify-many COUNT") }
       return try VerificationRun().run(count: count)
-    case ("stage", 6):
+    case ("stage", 6), ("stage", 7):
       guard let name = StageName(rawValue: words[1]) else { throw BenchFailure("no stage \(words[1])") }
-      return try StageRun(
-        name: name, brokers: words[2], store: words[3].isEmpty ? nil : words[3], scratch: words[4], group: words[5]
-      ).run()
+      var run = StageRun(
+        name: name, brokers: words[2], store: words[3].isEmpty ? nil : words[3], scratch: words[4], group: words[5])
+      if words.count == 7 { run.topics.prefix = words[6] }
+      return try run.run()
+    case ("fill", 3):
+      guard let count = Int(words[2]), count > 0 else { throw BenchFailure("fill PATH ACCOUNTS") }
+      return try LargeStore(path: words[1], accounts: LargeAccounts(count: count)).fill()
+    case ("slices", 5):
+      guard let accounts = Int(words[2]), let size = Int(words[3]), let count = Int(words[4]), accounts > 0, count > 0
+      else { throw BenchFailure("slices BROKERS ACCOUNTS SIZE COUNT") }
+      return try LargeSlices(accounts: LargeAccounts(count: accounts), size: size).publish(count, brokers: words[1])
     case ("append", 3), ("plain", 3):
       guard let count = Int(words[2]) else { throw BenchFailure("append|plain PATH COUNT") }
       let run = AppendRun(path: words[1], count: count)

@@ -9,6 +9,8 @@ enum File {
   /// One line on standard error.
   static func complain(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
 
+  static func removeFolder(_ path: String) { try? FileManager.default.removeItem(atPath: path) }
+
   /// A SQLite database with what lies beside it.
   static func removeDatabase(_ path: String) {
     for suffix in ["", "-wal", "-shm", "-turn"] { unlink(path + suffix) }

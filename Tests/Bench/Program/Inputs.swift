@@ -18,7 +18,8 @@ struct Inputs {
     let log = try KafkaLog(url: "kafka://\(brokers)")
     defer { log.close() }
     try log.ensure(StageRun.topics.specs)
-    let count = try publish(Day(accounts: accounts), log)
+    let day = Day(accounts: accounts)
+    let count = try Self.publish(to: StageRun.topics.name(.received), log) { try day.received($0) }
     for name in [StageName.verification, .ownership, .entitlements] {
       let path = "\(folder)/filling-\(name.rawValue).db"
       let hasState = try Day.stage(name, StageRun.topics).hasState
@@ -31,20 +32,24 @@ struct Inputs {
     return count
   }
 
-  private func publish(_ day: Day, _ log: KafkaLog) throws -> Int {
+  /// Publishes whatever `records` hands out; answers how many those were.
+  @discardableResult
+  static func publish(
+    to topic: String, _ log: KafkaLog, _ records: ((Record) throws -> Void) throws -> Void
+  ) throws -> Int {
     let producer = try log.producer()
     defer { _ = producer.close(withinMilliseconds: 10_000) }
-    var records: [ProducedRecord] = []
+    var window: [ProducedRecord] = []
     var count = 0
-    try day.received { record in
-      records.append(ProducedRecord(topic: StageRun.topics.name(.received), record: record))
-      if records.count == Self.window { try send(&records, &count, producer) }
+    try records { record in
+      window.append(ProducedRecord(topic: topic, record: record))
+      if window.count == Self.window { try send(&window, &count, producer) }
     }
-    try send(&records, &count, producer)
+    try send(&window, &count, producer)
     return count
   }
 
-  private func send(_ records: inout [ProducedRecord], _ count: inout Int, _ producer: any LogProducer) throws {
+  private static func send(_ records: inout [ProducedRecord], _ count: inout Int, _ producer: any LogProducer) throws {
     let done = StopSignal()
     let failure = Mutex<LogFailure?>(nil)
     producer.publish(records) { results in
@@ -87,6 +92,13 @@ struct ScratchTopics {
     {
       guard Gauge.now < deadline else { throw BenchFailure("scratch topics do not show up") }
     }
+  }
+
+  /// Those that a program made for itself under its group's name.
+  func remove(of group: String) throws {
+    let names = try admin.partitionCounts(of: nil, milliseconds: Self.milliseconds).keys
+    let made = names.filter { $0.hasPrefix(group + "-") || $0.hasPrefix(group + ".") }
+    if !made.isEmpty { _ = try admin.deleteTopics(Array(made), milliseconds: Self.milliseconds) }
   }
 
   func remove() throws { _ = try admin.deleteTopics(names, milliseconds: Self.milliseconds) }

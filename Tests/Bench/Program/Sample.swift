@@ -7,6 +7,8 @@ struct Sample {
   /// Processor time within, all threads of the process.
   var cpu: Double
   var memory: Memory?
+  /// KiB that the process had resident at most, mapped files included; nil where nobody asked.
+  var peak: Int?
 
   /// KiB of the process's own memory (file pages not counted).
   struct Memory {
@@ -38,13 +40,17 @@ struct Sample {
       let cpu = Double(words[3])
     else { return nil }
     self.init(count: count, seconds: seconds, cpu: cpu)
-    if words.count == 7, let early = Int(words[4]), let most = Int(words[5]), let end = Int(words[6]) {
+    if words.count >= 7, let early = Int(words[4]), let most = Int(words[5]), let end = Int(words[6]) {
       memory = Memory(early: early, most: most, end: end)
     }
+    if words.count == 8 { peak = Int(words[7]) }
   }
 
   var line: String {
-    "sample \(count) \(seconds) \(cpu)" + (memory.map { " \($0.early) \($0.most) \($0.end)" } ?? "")
+    "sample \(count) \(seconds) \(cpu)"
+      + (memory.map { memory in
+        " \(memory.early) \(memory.most) \(memory.end)" + (peak.map { " \($0)" } ?? "")
+      } ?? "")
   }
 
   /// Has `work` done, which answers how much it did, until so many seconds of processor time have passed.
@@ -93,9 +99,14 @@ enum Gauge {
   }
 
   /// KiB of resident memory that is the process's own: pages of mapped files are the system's to take back.
-  static var memory: Int {
+  static var memory: Int { status("RssAnon:") }
+
+  /// The most KiB that were resident at any time, mapped files included.
+  static var peak: Int { status("VmHWM:") }
+
+  private static func status(_ name: String) -> Int {
     guard let status = File.text("/proc/self/status") else { return 0 }
-    for line in status.split(separator: "\n") where line.hasPrefix("RssAnon:") {
+    for line in status.split(separator: "\n") where line.hasPrefix(name) {
       return line.split(separator: " ").compactMap { Int($0) }.first ?? 0
     }
     return 0

@@ -15,19 +15,21 @@ struct StageRun {
   /// Prefix of the topics that take the outputs.
   let scratch: String
   let group: String
+  /// The topics that it reads.
+  var topics = Self.topics
 
   static let topics = TopicSettings(prefix: "purchases.")
 
   func run() throws -> Sample {
-    let stage = try Day.stage(name, Self.topics)
+    let stage = try Day.stage(name, topics)
     let log = try KafkaLog(url: "kafka://\(brokers)")
     var expected = 0
     for topic in stage.inputs {
-      for bounds in try log.bounds(of: Self.topics.name(topic)).values { expected += Int(bounds.end - bounds.start) }
+      for bounds in try log.bounds(of: topics.name(topic)).values { expected += Int(bounds.end - bounds.start) }
     }
     let course = Course(expected: expected)
-    let outputs = Set([stage.output, .parked, .quarantine]).subtracting(stage.inputs).map { Self.topics.name($0) }
-    var settings = RunnerSettings(topics: Self.topics, group: group, instance: group)
+    let outputs = Set([stage.output, .parked, .quarantine]).subtracting(stage.inputs).map { topics.name($0) }
+    var settings = RunnerSettings(topics: topics, group: group, instance: group)
     // Under the load of other programs a process may stand still for longer than a deployment would bear.
     settings.sessionTimeoutMilliseconds = 30_000
     settings.transactionTimeoutMilliseconds = 30_000
@@ -35,7 +37,7 @@ struct StageRun {
       StageRunner(
         stage: stage,
         log: RedirectedLog(
-          log, prefix: Self.topics.prefix, scratch: scratch, outputs: Set(outputs), course: course),
+          log, prefix: topics.prefix, scratch: scratch, outputs: Set(outputs), course: course),
         store: try opened(), settings: settings, clock: StillClock(),
         logger: Logger(clock: SystemClock(), minimum: .error), metrics: Metrics()))
     let worker = Worker<RunnerFailure?>(name: name.rawValue) {
@@ -48,7 +50,9 @@ struct StageRun {
     }
     if let failure = worker.wait() { throw failure }
     log.close()
-    return course.sample
+    var sample = course.sample
+    sample.peak = Gauge.peak
+    return sample
   }
 
   /// The runner belongs to its thread alone from the moment it is handed over.

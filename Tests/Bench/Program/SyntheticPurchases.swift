@@ -37,33 +37,12 @@ struct SyntheticPurchases {
 
   /// The payload as Apple writes it, unsigned.
   func transaction(_ index: Int, _ account: String, at instant: Instant, expires: Instant? = nil) -> [UInt8] {
-    let id = id(index)
-    let isConsumable = isConsumable(index, expires)
-    let end = isConsumable ? nil : expires ?? instant.advanced(byMilliseconds: 30 * 86_400_000)
-    var writer = JSONWriter(reserving: 900)
-    writer.object { json in
-      json.field("transactionId", id)
-      json.field("originalTransactionId", id)
-      json.field("webOrderLineItemId", end == nil ? nil : "9" + id)
-      json.field("bundleId", DemoCatalogue.bundleID)
-      json.field("productId", product(index, expires))
-      json.field("subscriptionGroupIdentifier", end == nil ? nil : "21000001")
-      json.field("purchaseDate", instant.milliseconds)
-      json.field("originalPurchaseDate", instant.milliseconds)
-      json.field("expiresDate", end?.milliseconds)
-      json.field("quantity", 1 as Int64)
-      json.field("type", isConsumable ? "Consumable" : "Auto-Renewable Subscription")
-      json.field("appAccountToken", account)
-      json.field("inAppOwnershipType", "PURCHASED")
-      json.field("signedDate", instant.milliseconds)
-      json.field("environment", Environment.production.rawValue)
-      json.field("transactionReason", "PURCHASE")
-      json.field("storefront", "USA")
-      json.field("storefrontId", "143441")
-      json.field("price", 990 as Int64)
-      json.field("currency", "USD")
+    var purchase = SyntheticTransaction(id: id(index), account: account, at: instant)
+    purchase.product = product(index, expires)
+    if !isConsumable(index, expires) {
+      purchase.expires = expires ?? instant.advanced(byMilliseconds: 30 * 86_400_000)
     }
-    return writer.bytes
+    return purchase.payload
   }
 
   private func id(_ index: Int) -> String { String(700_000_000_000_000 + index * 1_000 + series) }
