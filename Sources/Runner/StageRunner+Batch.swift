@@ -101,6 +101,7 @@ extension StageRunner {
     var next: [TopicPartition: Int64] = [:]
     var quarantined = 0
     var parked = 0
+    var dueAt: Instant?
   }
 
   /// Decides and commits: the store first, then the log. The log is not waited for: the next batch is read and decided
@@ -130,7 +131,8 @@ extension StageRunner {
       let outgoing = outcome.next.keys.sorted().flatMap { outcome.outgoing[$0] ?? [] }
       try worker.beginCommit(outgoing, offsets: outcome.next, membership: membership)
       unsettled = Unsettled(
-        next: outcome.next, records: count, quarantined: outcome.quarantined, parked: outcome.parked)
+        next: outcome.next, records: count, quarantined: outcome.quarantined, parked: outcome.parked,
+        dueAt: outcome.dueAt)
       CrashPoint.logBegun.reach()
       return
     }
@@ -147,6 +149,10 @@ extension StageRunner {
     metrics.count("purchases_records_total", "Records worked off", label, by: batch.records)
     metrics.count("purchases_quarantined_total", "Records put into quarantine", label, by: batch.quarantined)
     metrics.count("purchases_parked_total", "Records parked", label, by: batch.parked)
+    guard let due = batch.dueAt else { return }
+    metrics.observe(
+      "purchases_expiry_seconds", "From the instant at which access ends to the event that says so", label,
+      Double(max(0, clock.now().milliseconds - due.milliseconds)) / 1000)
   }
 
   private func transaction(_ outcome: BatchOutcome) -> StoreTransaction {
@@ -198,6 +204,7 @@ extension StageRunner {
       })
     for record in segment { outcome.next[record.coordinates.topicPartition] = record.coordinates.offset + 1 }
     outcome.writes = writes
+    outcome.dueAt = segment.lazy.compactMap { stage.dueSince($0) }.min()
     return outcome
   }
 

@@ -81,11 +81,11 @@ public final class StageRunner {
     let records: Int
     let quarantined: Int
     let parked: Int
+    /// When the first of what the clock brought was due.
+    let dueAt: Instant?
   }
 
   var unsettled: Unsettled?
-  /// When what the clock brought into the batch that is not settled was due, the earliest.
-  private var dueAt: Instant?
   /// Partitions of `parked` that wait for their first record's time.
   var waiting: [TopicPartition: (offset: Int64, until: Instant)] = [:]
   /// Whether the store was found to be as new as the group's offsets on all partitions, in this session.
@@ -147,7 +147,6 @@ public final class StageRunner {
     owned = [:]
     waiting = [:]
     unsettled = nil
-    dueAt = nil
     isStoreCompared = false
     let books = try store?.stage(stage.name.rawValue, group: settings.group)
     defer { books?.close() }
@@ -163,7 +162,6 @@ public final class StageRunner {
       }
       do {
         if let batch = unsettled, batch.records <= RunnerSettings.smallBatch { try settle(worker) }
-        if unsettled == nil { noteLateness() }
         switch try worker.poll(max: RunnerSettings.maximumBatch, waitMilliseconds: RunnerSettings.pollMilliseconds) {
         case .assigned(let partitions):
           logger.info("assigned", ["stage": stage.name.rawValue, "partitions": Self.list(partitions)])
@@ -190,9 +188,6 @@ public final class StageRunner {
         case .records(let records, let membership):
           CrashPoint.polled.reach()
           try work(records, membership, worker, books)
-          for record in records {
-            if let due = stage.dueSince(record) { dueAt = min(dueAt ?? due, due) }
-          }
           onProgress()
         case .idle:
           try settle(worker)
@@ -217,17 +212,6 @@ public final class StageRunner {
       }
     }
     try settle(worker)
-    noteLateness()
-  }
-
-  /// What the clock brought is out: how late is it?
-  private func noteLateness() {
-    guard let due = dueAt else { return }
-    dueAt = nil
-    let late = clock.now().milliseconds - due.milliseconds
-    metrics.observe(
-      "purchases_expiry_seconds", "From the instant at which access ends to the event that says so", label,
-      Double(max(0, late)) / 1000)
   }
 
   private func recoverAll(_ worker: any LogWorker, _ books: (any StageStore)?) throws {

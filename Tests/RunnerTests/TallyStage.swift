@@ -31,8 +31,8 @@ struct TallyStage: Stage {
 
 extension TallyStage {
   /// A value of `due` and an instant is one that the clock brought.
-  func dueSince(_ record: StoredRecord) -> Instant? {
-    let value = String(decoding: record.record.value ?? [], as: UTF8.self)
+  func dueSince(_ record: Incoming) -> Instant? {
+    let value = String(decoding: record.stored.record.value ?? [], as: UTF8.self)
     return value.hasPrefix("due ") ? Int64(value.dropFirst(4)).map { Instant(milliseconds: $0) } : nil
   }
 }

@@ -53,7 +53,7 @@ final class TableStatements {
   private func select() throws(SQLiteError) -> SQLiteStatement {
     if let selecting { return selecting }
     let columns = table.columns.map { quoted($0.name) }.joined(separator: ", ")
-    let made = try connection.prepare("SELECT \(columns) FROM \(quotedName) WHERE \(matchesKey)")
+    let made = try connection.statement("SELECT \(columns) FROM \(quotedName) WHERE \(matchesKey)")
     selecting = made
     return made
   }

@@ -175,7 +175,7 @@ public protocol Stage: Sendable {
   func decide(run: Run, _ facts: any Facts, _ moment: Moment) -> [Decided]
 
   /// When what this record brings was due, for a record that the clock brought; nil for any other.
-  func dueSince(_ record: StoredRecord) -> Instant?
+  func dueSince(_ record: Incoming) -> Instant?
 
   // Work that the clock brings, and not a record: called when the stage has caught up, at intervals.
   /// What must be known to say what is due; `workedOff` is the instant up to which all stages before have done their work.
@@ -216,7 +216,7 @@ extension Stage {
   public var decidesRuns: Bool { false }
   public func needs(run: Run, _ facts: any Facts) -> [Need] { [] }
   public func decide(run: Run, _ facts: any Facts, _ moment: Moment) -> [Decided] { [] }
-  public func dueSince(_ record: StoredRecord) -> Instant? { nil }
+  public func dueSince(_ record: Incoming) -> Instant? { nil }
   public func scheduleNeeds(_ partition: TopicPartition, now: Instant, workedOff: Instant) -> [Need] { [] }
   public func schedule(
     _ partition: TopicPartition, _ facts: any Facts, now: Instant, workedOff: Instant

@@ -99,10 +99,8 @@ public struct EntitlementsStage: Stage {
 
   // MARK: The clock
 
-  public func dueSince(_ record: StoredRecord) -> Instant? {
-    guard record.record.headerText("ce_type") == EventType.clockTicked.wireName, let data = record.record.value,
-      case .ticked(let tick) = try? OwnedEvent(type: .clockTicked, data: data)
-    else { return nil }
+  public func dueSince(_ record: Incoming) -> Instant? {
+    guard record.event?.type == .clockTicked, case .tick(let tick)? = record.reading as? Reading else { return nil }
     return tick.dueAt
   }
 

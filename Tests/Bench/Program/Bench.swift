@@ -108,7 +108,8 @@ final class Bench {
       }
     }
     if wants("streams") { rows += try streams(measured: pairs) }
-    if wants("large") {
+    // Tens of gigabytes and much time: only for who asks.
+    if only.contains("large") || largeCount != nil {
       let (row, resident) = try large()
       rows.append(row)
       claims += resident
